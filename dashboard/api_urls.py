@@ -13,6 +13,7 @@ from dashboard.administration import (
     devices,
     endpoints,
     hooks,
+    policy_calls,
     quiet_hours,
     retention,
     subscriptions,
@@ -26,7 +27,6 @@ from dashboard.administration.mcp_server_calls import (
     RemoveOneMcpServer,
     SetModeOfMcpTool,
 )
-from dashboard.administration.policy_calls import OnePolicy, Policies, TryPolicies
 from dashboard.approvals.approval_detail import OneApproval
 from dashboard.approvals.approvals import Approvals
 from dashboard.approvals.decide import DECIDE
@@ -249,9 +249,13 @@ _v1: list[URLPattern | URLResolver] = [
     path("budgets/", call(budgets.SET, budgets.BUDGETS), name="budgets"),
     path("caps/", call(caps.SET, caps.CAPS), name="caps"),
     path("overview/", OverviewFigures.as_view(), name="overview"),
-    path("policies/", Policies.as_view(), name="policies"),
-    path("policies/try/", TryPolicies.as_view(), name="policies_try"),
-    path("policies/<uuid:policy_id>/", OnePolicy.as_view(), name="policy"),
+    path("policies/", call(policy_calls.MAKE, policy_calls.ALL), name="policies"),
+    path("policies/try/", policy_calls.TryPolicies.as_view(), name="policies_try"),
+    path(
+        "policies/<uuid:policy_id>/",
+        call(policy_calls.CHANGE, policy_calls.ONE),
+        name="policy",
+    ),
     path("records/", Records.as_view(), name="records"),
     path("records/export/", ExportRecords.as_view(), name="records_export"),
     path("otlp/v1/traces", TakeSpans.as_view(), name="otlp_traces"),

@@ -1,4 +1,4 @@
-"""Administer policies and spend caps: a part of `actions`.
+"""Rules of a workspace: policies are made, changed and tried against the past.
 
 Admins make the rules and decide nothing under them: the right `policy` is theirs, `decide` is not.
 """
@@ -34,11 +34,6 @@ DRAFT: Final = "draft"  # where a change carries what the policy is to say
 @translated()
 def make_policy(actor: Actor, draft: Draft) -> VersionRow:
     """A new policy, last in the order and switched on."""
-    require(actor, "policy")
-    return _make(actor, draft)
-
-
-def _make(actor: Actor, draft: Draft) -> VersionRow:
     _check_seats(actor, draft)
     check_credentials("$", draft.content())
     return policies.make(actor.workspace, draft, actor=actor.id)
@@ -63,9 +58,6 @@ def edit_policy(
     more now, and the engine asks anew. Either way nothing happens on weaker terms than those of
     now. Conflict where some are touched and nothing is said.
     """
-    require(actor, "policy")
-    if waiting not in ("", *WAITING):
-        raise Invalid("$.waiting", "must be keep or reopen")
     with transaction.atomic():
         _change(actor, policy_id, draft, seen, active, position, waiting)
     policy = queries_policies.policy(policy_id, workspace=actor.workspace)
@@ -143,7 +135,7 @@ def preview_policy(
             about = KEEP if draft is not None else waiting
             _change(actor, policy_id, draft, seen, active, position, about)
         elif draft is not None:
-            _make(actor, draft)
+            make_policy(actor, draft)
         transaction.set_rollback(True)
     return _touched(actor, policy_id, draft=draft, active=active, position=position)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -22,6 +23,7 @@ from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
 from approvals.rules.terms import VALID_FOR
 from approvals.states import Risk
+from checkpoints.states import WorkspaceEventKind
 from dashboard.administration.policies import (
     draft_from,
     edit_policy,
@@ -30,7 +32,11 @@ from dashboard.administration.policies import (
     try_policy,
 )
 from dashboard.documents.state_shape import Shape
-from dashboard.kit.api.base import PREVIEW, MemberView, answer, refusals
+from dashboard.errors import Missing
+from dashboard.identity.permissions import Actor
+from dashboard.kit.action import Action, Preview, Target
+from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank
 
@@ -106,13 +112,15 @@ class PolicyChange(RequestShape):
     """A new version, another position, or on and off; omitted members stay as they are."""
 
     draft: PolicyDraft | None = None
-    number: int | None = Field(None, description="With `draft`: the version that was looked at.")
+    number: int | None = Field(
+        default=None, description="With `draft`: the version that was looked at."
+    )
     waiting: Literal["", "keep", "reopen"] = Field(
-        "", description="With `draft`: what happens to requests under an older version."
+        default="", description="With `draft`: what happens to requests under an older version."
     )
     active: bool | None = None
     position: int | None = Field(
-        None,
+        default=None,
         ge=1,
         le=POLICIES_MAX,
         description="From 1; the first that matches decides, after those that block.",
@@ -210,99 +218,6 @@ class Tried(Shape):
     matched: list[Past]
 
 
-class Policies(MemberView):
-    """All policies."""
-
-    changes = "policy"
-    previews = True
-
-    @extend_schema(
-        operation_id="policies_list",
-        responses={200: PolicyList, **refusals()},
-        summary="List policies in their order",
-    )
-    def get(self, request: Request) -> Response:
-        """Those that are switched off included."""
-        rows = queries_policies.policies(self.actor.workspace)
-        return answer(PolicyList(results=[Policy.of(row) for row in rows]))
-
-    @extend_schema(
-        operation_id="policies_make",
-        request=PolicyDraft,
-        parameters=[PREVIEW],
-        responses={200: PolicyPreview, 201: PolicyDetail, **refusals(422)},
-        summary="Make a policy",
-    )
-    def post(self, request: Request) -> Response:
-        """Create a policy, switched on and last in the order."""
-        draft = draft_from(self.body(PolicyDraft).model_dump())
-        if self.flag("preview"):
-            return answer(preview_policy(self.actor, draft=draft))
-        return answer(detail_of(make_policy(self.actor, draft)), status=201)
-
-
-class OnePolicy(MemberView):
-    """One policy."""
-
-    changes = "policy"
-    previews = True
-
-    @extend_schema(
-        operation_id="policies_retrieve",
-        responses={200: PolicyDetail, **refusals(404)},
-        summary="A policy with all its versions",
-    )
-    def get(self, request: Request, policy_id: UUID) -> Response:
-        """Newest version first."""
-        return answer(detail_of(queries_policies.policy(policy_id, workspace=self.actor.workspace)))
-
-    @extend_schema(
-        operation_id="policies_change",
-        request=PolicyChange,
-        parameters=[PREVIEW],
-        responses={200: PolicyMade, **refusals(404, 409, 412, 422)},
-        summary="Change a policy",
-        description="409 where requests are touched and `waiting` does not say what happens to "
-        "them. What needs more than it was approved under is asked again before it happens.",
-    )
-    def post(self, request: Request, policy_id: UUID) -> Response:
-        """A draft becomes a new version; nothing is deleted."""
-        body = self.body(PolicyChange)
-        draft = None if body.draft is None else draft_from(body.draft.model_dump())
-        change: dict[str, Any] = {
-            "draft": draft,
-            "seen": body.number,
-            "waiting": body.waiting,
-            "active": body.active,
-            "position": body.position,
-        }
-        if self.flag("preview"):
-            return answer(preview_policy(self.actor, policy_id, **change))
-        row, reopened = edit_policy(self.actor, policy_id, **change)
-        return answer(detail_of(row, reopened))
-
-
-class TryPolicies(MemberView):
-    """A condition against the past."""
-
-    changes = "policy"
-    keyed = False  # it changes nothing
-
-    @extend_schema(
-        operation_id="policies_try",
-        request=TryPolicy,
-        responses={200: Tried, **refusals(422)},
-        summary="What a condition would have matched",
-        description="Among the last 500 requests and the last 500 recorded effects that nobody "
-        "was asked about. Nothing is saved.",
-    )
-    def post(self, request: Request) -> Response:
-        """Newest first; stops after five seconds."""
-        body = self.body(TryPolicy)
-        result = try_policy(self.actor, body.condition, body.action)
-        return answer(tried_of(result))
-
-
 def tried_of(result: TriedRows) -> Tried:
     """Convert the answer of a tried condition for the wire."""
     return Tried(
@@ -349,3 +264,139 @@ def detail_of(row: VersionRow, reopened: int = 0) -> PolicyDetail:
             for one in queries_policies.versions(row.policy, workspace=workspace)
         ],
     )
+
+
+def list_of(rows: Iterable[VersionRow]) -> PolicyList:
+    """Policies in their order, for the wire."""
+    return PolicyList(results=[Policy.of(row) for row in rows])
+
+
+def _preview_new(actor: Actor, wanted: PolicyDraft) -> PolicyPreview:
+    return preview_policy(actor, draft=draft_from(wanted.model_dump()))
+
+
+def _make(actor: Actor, wanted: PolicyDraft) -> VersionRow:
+    return make_policy(actor, draft_from(wanted.model_dump()))
+
+
+def _preview(actor: Actor, wanted: PolicyChange, policy_id: UUID) -> PolicyPreview:
+    return preview_policy(actor, policy_id, **_changes(wanted))
+
+
+def _change(actor: Actor, wanted: PolicyChange, policy_id: UUID) -> tuple[VersionRow, int]:
+    return edit_policy(actor, policy_id, **_changes(wanted))
+
+
+def _changes(wanted: PolicyChange) -> dict[str, Any]:
+    """The change as `edit_policy` takes it."""
+    return {
+        "draft": None if wanted.draft is None else draft_from(wanted.draft.model_dump()),
+        "seen": wanted.number,
+        "waiting": wanted.waiting,
+        "active": wanted.active,
+        "position": wanted.position,
+    }
+
+
+def _sentence(wanted: PolicyChange, result: tuple[VersionRow, int]) -> str:
+    row, reopened = result
+    sentences = []
+    if wanted.draft is not None:
+        sentences.append(f"Version {row.number} holds from now on.")
+    if wanted.active is not None:
+        sentences.append(f"The policy {row.name} is switched {'on' if wanted.active else 'off'}.")
+    if wanted.position is not None:
+        sentences.append(f"The policy {row.name} has a new position.")
+    if reopened:
+        sentences.append(f"Reopened: {reopened}; they are asked again.")
+    return " ".join(sentences)
+
+
+def policy_named(actor: Actor, text: str) -> UUID:
+    """The id of a policy by its name or id."""
+    rows = queries_policies.policies(actor.workspace)
+    for row in rows:
+        if text in (row.name, str(row.policy)):
+            return row.policy
+    try:
+        UUID(text)
+    except ValueError:
+        known = ", ".join(row.name for row in rows) or "none"
+        raise Missing(f"No policy is called {text}; there are: {known}.") from None
+    raise Missing("There is no such policy in this workspace.")
+
+
+POLICY: Final = Target(name="policy", find=policy_named, help="its name or id")
+MAKE: Final = Action(
+    name="policy.make",
+    call_id="policies_make",
+    right="policy",
+    takes=PolicyDraft,
+    answers=PolicyDetail,
+    status=201,
+    preview=Preview(takes=PolicyDraft, answers=PolicyPreview, look=_preview_new),
+    perform=_make,
+    shape=lambda row, _: detail_of(row),
+    events=(WorkspaceEventKind.POLICY_MADE,),
+    summary="Make a policy",
+    description="Create a policy, switched on and last in the order.",
+    help="make a policy from a file",
+    done=lambda _, row: f"The policy {row.name} is created and switched on.",
+    examples="policy create mails.json",
+)
+CHANGE: Final = Action(
+    name="policy.change",
+    call_id="policies_change",
+    right="policy",
+    target=POLICY,
+    takes=PolicyChange,
+    answers=PolicyMade,
+    refused=(412,),
+    preview=Preview(takes=PolicyChange, answers=PolicyMade, look=_preview),
+    perform=_change,
+    shape=lambda result, _: detail_of(*result),
+    events=(WorkspaceEventKind.POLICY_CHANGED, WorkspaceEventKind.POLICY_SWITCHED),
+    summary="Change a policy",
+    description="409 where requests are touched and `waiting` does not say what happens to "
+    "them. What needs more than it was approved under is asked again before it happens.",
+    help="make another version of a policy, switch it, or move it",
+    done=_sentence,
+    examples="policy change Mails --draft mails.json --waiting reopen\n"
+    "policy change Mails --switch off",
+)
+ALL: Final = reading(
+    "policies_list",
+    PolicyList,
+    lambda actor: list_of(queries_policies.policies(actor.workspace)),
+    summary="List policies in their order",
+    description="Those that are switched off included.",
+)
+ONE: Final = reading(
+    "policies_retrieve",
+    PolicyDetail,
+    lambda actor, ident: detail_of(queries_policies.policy(ident, workspace=actor.workspace)),
+    summary="A policy with all its versions",
+    description="Newest version first.",
+    refused=(404,),
+)
+
+
+class TryPolicies(MemberView):
+    """A condition against the past."""
+
+    changes = "policy"
+    keyed = False  # it changes nothing
+
+    @extend_schema(
+        operation_id="policies_try",
+        request=TryPolicy,
+        responses={200: Tried, **refusals(422)},
+        summary="What a condition would have matched",
+        description="Among the last 500 requests and the last 500 recorded effects that nobody "
+        "was asked about. Nothing is saved.",
+    )
+    def post(self, request: Request) -> Response:
+        """Newest first; stops after five seconds."""
+        body = self.body(TryPolicy)
+        result = try_policy(self.actor, body.condition, body.action)
+        return answer(tried_of(result))

@@ -10,13 +10,13 @@ from typing import Any, Final
 from django import forms
 from django.forms.boundfield import BoundField
 
-from approvals.policies.drafts import Draft
 from approvals.policies.preview import Tried
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import Seat, Terms
 from approvals.states import RISKS
-from dashboard.administration.policies import draft_from
+from dashboard.administration.policy_calls import PolicyDraft
 from dashboard.errors import Invalid
+from dashboard.kit.action import read
 from dashboard.wording.text import number
 
 MINUTE, HOUR = 60.0, 3600.0
@@ -156,11 +156,12 @@ class PolicyForm(forms.Form):
         help_text="How long an approval can be used.",
     )
 
-    def draft(self) -> Draft:
-        """Build the draft from the form; raises Invalid."""
+    def draft(self) -> PolicyDraft:
+        """Read the policy from the form; raises Invalid."""
         value = self.cleaned_data
         to = value["escalate_to"].strip()
-        return draft_from(
+        return read(
+            PolicyDraft,
             {
                 **{k: value[k] for k in ("name", "condition", "action", "note", "risk", "title")},
                 "deadline": None if value["deadline"] is None else value["deadline"] * MINUTE,
@@ -174,13 +175,13 @@ class PolicyForm(forms.Form):
                     "escalate_for": (value["escalate_for"] or 0) * MINUTE,
                     "reminders": _minutes(value["reminders"]),
                 },
-            }
+            },
         )
 
     def refuse(self, error: Invalid) -> None:
         """Show what was refused beside the input that it was written in."""
         for fault in error.faults:
-            path = fault.path.removeprefix("$.")
+            path = fault.path.removeprefix("$.").removeprefix("draft.")
             known = next((i for p, i in _INPUTS.items() if path.startswith(p)), path)
             at = known if known in self.fields else None
             self.add_error(at, fault.message if at else f"{fault.path}: {fault.message}")

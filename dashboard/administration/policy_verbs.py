@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
-from uuid import UUID
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -14,24 +13,23 @@ from approvals.policies.drafts import ACTIONS
 from approvals.policies.queries import VersionRow
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
-from dashboard.administration.policies import (
-    draft_from,
-    edit_policy,
-    make_policy,
-    preview_policy,
-    try_policy,
-)
+from dashboard.administration.policies import draft_from, preview_policy, try_policy
 from dashboard.administration.policy_calls import (
-    Policy,
+    CHANGE,
+    MAKE,
+    POLICY,
+    PolicyChange,
     PolicyDetail,
     PolicyDraft,
-    PolicyList,
     detail_of,
+    list_of,
+    policy_named,
     tried_of,
 )
 from dashboard.administration.policy_form import differences, seat_line, would_have
-from dashboard.errors import Invalid, Missing
+from dashboard.errors import Invalid
 from dashboard.identity.permissions import Actor
+from dashboard.kit.action import read
 from dashboard.kit.api.base import refusal_of
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import facts, table
@@ -49,7 +47,7 @@ def list_policies(command: PersonalCommand) -> None:
         for i, row in enumerate(rows, 1)
     )
     command.show(
-        PolicyList(results=[Policy.of(row) for row in rows]),
+        list_of(rows),
         table("", ("place", "policy", "is", "version", "action", "condition"), shown),
     )
     if not rows:
@@ -63,7 +61,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
 def show(command: PersonalCommand) -> None:
     """One policy with what each version changed."""
     actor = command.actor("read")
-    row = _named(actor, command.options["policy"])
+    row = _row(actor, command.options["policy"])
     versions = queries_policies.versions(row.policy, workspace=actor.workspace)
     policy_detail: PolicyDetail = detail_of(row)
     changed = (
@@ -91,17 +89,8 @@ def show(command: PersonalCommand) -> None:
     )
 
 
-def _named(actor: Actor, value: str) -> VersionRow:
-    rows = queries_policies.policies(actor.workspace)
-    for row in rows:
-        if value in (row.name, str(row.policy)):
-            return row
-    try:
-        UUID(value)
-    except ValueError:
-        known = ", ".join(row.name for row in rows) or "none"
-        raise Missing(f"No policy is called {value}; there are: {known}.") from None
-    raise Missing("There is no such policy in this workspace.")
+def _row(actor: Actor, named: str) -> VersionRow:
+    return queries_policies.policy(policy_named(actor, named), workspace=actor.workspace)
 
 
 def _try_options(parser: argparse.ArgumentParser) -> None:
@@ -143,8 +132,9 @@ def _preview_options(parser: argparse.ArgumentParser) -> None:
 def preview(command: PersonalCommand) -> None:
     """Count the open, held and settled requests a change would touch; changes nothing."""
     actor, options = command.actor("policy"), command.options
-    row = _named(actor, options["policy"]) if options["policy"] else None
-    draft = None if options["draft"] is None else draft_from(_draft(options["draft"]))
+    row = _row(actor, options["policy"]) if options["policy"] else None
+    file = options["draft"]
+    draft = None if file is None else draft_from(_draft(file).model_dump())
     if row is None and draft is None:
         raise Invalid("$.draft", "name a policy, or give what a new one is to say")
     counts = preview_policy(
@@ -161,10 +151,9 @@ def preview(command: PersonalCommand) -> None:
         command.say("There are more than were looked at.")
 
 
-def _draft(path: str) -> dict[str, Any]:
+def _draft(path: str) -> PolicyDraft:
     try:
-        value = deltas.decode_file(Path(path).read_bytes())
-        return PolicyDraft.model_validate(value).model_dump()
+        return PolicyDraft.model_validate(deltas.decode_file(Path(path).read_bytes()))
     except OSError as error:
         raise Invalid("$.draft", f"cannot be read: {error.strerror}") from error
     except ValidationError as error:
@@ -179,12 +168,14 @@ def _create_options(parser: argparse.ArgumentParser) -> None:
 
 def create(command: PersonalCommand) -> None:
     """A new policy, last in the order and switched on."""
-    actor = command.actor("policy")
-    _show(command, make_policy(actor, draft_from(_draft(command.options["draft"]))))
+    actor, wanted = command.actor(MAKE.right), _draft(command.options["draft"])
+    row = MAKE.run(actor, wanted)
+    _show(command, row)
+    command.say(MAKE.done(wanted, row))
 
 
 def _change_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("policy", help="its name or id")
+    parser.add_argument(POLICY.name, help=POLICY.help)
     parser.add_argument("--draft", metavar="FILE", help="what it says from now on")
     parser.add_argument("--number", type=int, help="with --draft: the version that you looked at")
     parser.add_argument(
@@ -200,20 +191,17 @@ def _change_options(parser: argparse.ArgumentParser) -> None:
 
 def change(command: PersonalCommand) -> None:
     """Another version, on or off, or another place."""
-    actor, options = command.actor("policy"), command.options
-    row, draft = _named(actor, options["policy"]), options["draft"]
-    changed, reopened = edit_policy(
-        actor,
-        row.policy,
-        draft=None if draft is None else draft_from(_draft(draft)),
-        seen=row.number if draft is not None and options["number"] is None else options["number"],
-        waiting=options["waiting"],
-        active=None if options["switch"] is None else options["switch"] == "on",
-        position=options["position"],
-    )
-    _show(command, changed)
-    if reopened:
-        command.say(f"{reopened} requests are asked again.")
+    actor, options = command.actor(CHANGE.right), command.options
+    row, file = _row(actor, options["policy"]), options["draft"]
+    values = {name: options[name] for name in ("number", "waiting", "position")}
+    if file is not None:
+        values |= {"draft": _draft(file), "number": options["number"] or row.number}
+    if options["switch"] is not None:
+        values["active"] = options["switch"] == "on"
+    wanted = read(PolicyChange, values)
+    result = CHANGE.run(actor, wanted, row.policy)
+    _show(command, result[0])
+    command.say(CHANGE.done(wanted, result))
 
 
 def _show(command: PersonalCommand, row: VersionRow) -> None:
@@ -221,7 +209,8 @@ def _show(command: PersonalCommand, row: VersionRow) -> None:
     command.show(detail_of(row), facts("", [*values, ("condition", row.condition)]))
 
 
-POLICY = (
+# What a policy says is a file, and what a change would touch has a verb of its own: by hand.
+VERBS: Final = (
     Verb("list", "list policies in their order", list_policies),
     Verb(
         "show",
@@ -244,14 +233,6 @@ POLICY = (
         _preview_options,
         "policy preview Mails --switch off\npolicy preview Mails --draft mails.json",
     ),
-    Verb(
-        "create", "make a policy from a file", create, _create_options, "policy create mails.json"
-    ),
-    Verb(
-        "change",
-        "make another version of a policy, switch it, or move it",
-        change,
-        _change_options,
-        "policy change Mails --draft mails.json --waiting reopen\npolicy change Mails --switch off",
-    ),
+    Verb("create", MAKE.help, create, _create_options, MAKE.examples, MAKE.name),
+    Verb("change", CHANGE.help, change, _change_options, CHANGE.examples, CHANGE.name),
 )

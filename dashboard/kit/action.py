@@ -66,7 +66,7 @@ class Action[Input: RequestShape, Result]:
     answer of a call from what `perform` returns, where a page needs more. `done` says in a sentence
     what was done, `help` continues the name of a command ("stops all threads"). `call_id` names its
     call where that is not its name in the plural. Of an answer that has a `secret` no copy is
-    stored for an Idempotency-Key.
+    stored for an Idempotency-Key. `refused` are statuses of its own refusals, beside those of all.
     """
 
     name: str
@@ -90,6 +90,7 @@ class Action[Input: RequestShape, Result]:
     shape: Callable[[Result, Actor], Answer] | None = None
     preview: Preview[Any] | None = None
     secret: bool = False
+    refused: tuple[int, ...] = ()
     examples: str = ""
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
     if action.second_admin:
         answers[202] = SecondAdminAsked
     refused = [404, 409, 422] if action.target else [422]
-    refused += [412] if action.versioned else []
+    refused += [412] if action.versioned else [*action.refused]
 
     @extend_schema(
         operation_id=action.operation_id,

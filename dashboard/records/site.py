@@ -27,7 +27,7 @@ from django.utils.decorators import method_decorator
 
 from approvals.policies.coverage import held_tools
 from checkpoints import queries
-from dashboard.administration import retention
+from dashboard.administration import policy_pages, retention
 from dashboard.administration.endpoints import EndpointForms
 from dashboard.administration.hooks import HookForms
 from dashboard.administration.subscriptions import SubscriptionForms
@@ -41,7 +41,7 @@ from dashboard.people.accounts import administration
 from dashboard.wording.sentences import steps_limit
 
 from . import cells as showing
-from . import mcp_pages, policy_pages, search_pages
+from . import mcp_pages, search_pages
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),

@@ -56,7 +56,7 @@ BY_HAND: dict[str, Callable[..., Any]] = {
         *(mcp_servers.accept_mcp_tools, mcp_servers.add_mcp_server, mcp_servers.change_mcp_server),
         *(mcp_servers.list_mcp_tools, mcp_servers.mcp_server, mcp_servers.mcp_servers),
         *(mcp_servers.remove_mcp_server, mcp_servers.set_mcp_tool_mode, uploads.upload),
-        *(policies.edit_policy, policies.make_policy, policies.preview_policy, policies.try_policy),
+        *(policies.preview_policy, policies.try_policy),
         *(access_changes.confirm_access_change, access_changes.list_access_changes),
         *(access_changes.refuse_access_change, own_password.change_own_password),
         *(users.edit_user, users.end_token, users.link_user, users.list_tokens, users.list_users),

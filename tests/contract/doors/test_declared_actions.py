@@ -14,7 +14,7 @@ from django.urls import get_resolver
 
 from approvals import queries as requests
 from checkpoints import queries
-from checkpoints.states import EventKind
+from checkpoints.states import EventKind, WorkspaceEventKind
 from dashboard.approvals.target import APPROVAL
 from dashboard.errors import Invalid
 from dashboard.kit.action import ACTIONS, read
@@ -31,10 +31,13 @@ pytestmark = pytest.mark.requirement("D06")
 import_module(settings.ROOT_URLCONF)  # declares all of them
 NAMES = sorted(ACTIONS)
 # What is recorded with an action's own event, in the same transaction.
-FOLLOWED = {"thread.settle": [EventKind.THREAD_RETRIED]}
+FOLLOWED: dict[str, list[EventKind | WorkspaceEventKind]] = {
+    "thread.settle": [EventKind.THREAD_RETRIED],
+    "policy.change": [WorkspaceEventKind.POLICY_SWITCHED],
+}
 # Answers whose field of the same name is another: why it is on hold, why it was opened; a time of
-# the database, which has a text of its own.
-OTHERS = {"thread.lift_hold", "incident.close", "deputy.name"}
+# the database, which has a text of its own; an address as its page writes it.
+OTHERS = {"thread.lift_hold", "incident.close", "deputy.name", "view.save"}
 
 
 def declared(patterns: Any) -> list[str]:
@@ -69,7 +72,7 @@ def test_each_action_has_one_call_and_a_command() -> None:
         spec = operations()[action.operation_id].spec
         assert spec["summary"] == action.summary
         assert ("preview" in operations()[action.operation_id].query) is bool(action.preview)
-        assert ("412" in spec["responses"]) is action.versioned
+        assert ("412" in spec["responses"]) is (action.versioned or 412 in action.refused)
         waits = bool(action.operation) or action.second_admin or action.status == 202
         assert ("202" in spec["responses"]) is waits
 

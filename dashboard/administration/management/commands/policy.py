@@ -1,6 +1,6 @@
 """`./manage.py policy ...`: look at policies, try them against the past, change them."""
 
-from dashboard.administration.policy_verbs import POLICY
+from dashboard.administration.policy_verbs import VERBS
 from dashboard.kit.terminal.console import VerbsCommand
 
 
@@ -13,4 +13,4 @@ class Command(VerbsCommand):
         policy show Mails --json
         policy try 'tool == "mail"'
     """
-    verbs = POLICY
+    verbs = VERBS

@@ -20,11 +20,11 @@ from approvals.policies.conditions import refusal
 from approvals.policies.drafts import Draft
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries as threads
-from dashboard.administration.policies import make_policy
+from dashboard.administration.policies import draft_from, make_policy
+from dashboard.administration.policy_examples import examples
 from dashboard.administration.policy_form import PolicyForm, form_of
 from dashboard.errors import Forbidden, Invalid
 from dashboard.identity import tokens
-from dashboard.records.policy_examples import examples
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -79,7 +79,7 @@ def test_the_form_says_all_that_a_policy_can(cast: Cast) -> None:
     )
     again = PolicyForm(form_of(row))
     assert again.is_valid(), again.errors
-    assert policies.draft_of(row) == again.draft()
+    assert policies.draft_of(row) == draft_from(again.draft().model_dump())
 
 
 def test_a_new_policy_starts_with_time_to_undo(cast: Cast) -> None:

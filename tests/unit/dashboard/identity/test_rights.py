@@ -16,10 +16,16 @@ from approvals import queries as gates
 from approvals.notify.recipients import DECIDES
 from checkpoints import queries
 from checkpoints.states import ROLES as ROLES_OF_TABLE
-from dashboard.administration import deputies, endpoints, hooks, retention, subscriptions
+from dashboard.administration import (
+    deputies,
+    endpoints,
+    hooks,
+    policy_calls,
+    retention,
+    subscriptions,
+)
 from dashboard.administration.endpoints import MakeEndpoint
 from dashboard.administration.mcp_servers import remove_mcp_server
-from dashboard.administration.policies import edit_policy
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
 from dashboard.board.saved_views import view_actions
@@ -82,7 +88,9 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "reveal": lambda who: reveal(who, thread, "none"),
         "export": lambda who: export(who, thread).close(),
         "import": lambda who: import_thread(who, Path("there is none")),
-        "policy": lambda who: edit_policy(who, approval, active=False),
+        "policy": lambda who: policy_calls.CHANGE.run(
+            who, policy_calls.PolicyChange(active=False), approval
+        ),
         "notify": lambda who: endpoints.MAKE.run(who, MakeEndpoint(kind="email", name="x")),
         "hook": lambda who: hooks.SWITCH.run(who, hooks.SwitchHook(active=False), approval),
         "mcp": lambda who: remove_mcp_server(who, approval),

@@ -1,6 +1,6 @@
 """Policies and spend caps among the records: written, tried against the past, switched, ordered.
 
-Auditors read these pages, admins change what they say; each change goes through `actions`.
+Auditors read these pages, admins change what they say.
 """
 
 from __future__ import annotations
@@ -26,13 +26,8 @@ from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
 from checkpoints.errors import NotFound
 from dashboard.administration import caps
-from dashboard.administration.policies import (
-    WAITING,
-    edit_policy,
-    make_policy,
-    preview_policy,
-    try_policy,
-)
+from dashboard.administration.policies import WAITING, try_policy
+from dashboard.administration.policy_calls import CHANGE, MAKE, PolicyChange
 from dashboard.administration.policy_form import (
     PolicyForm,
     differences,
@@ -165,8 +160,9 @@ def _claims(row: VersionRow) -> tuple[str, ...]:
 def _touched(who: Actor, form: PolicyForm, row: VersionRow | None) -> PolicyPreview:
     """Count the requests that the form would touch, as of the version that stands now."""
     if row is None:
-        return preview_policy(who, draft=form.draft())
-    return preview_policy(who, row.policy, draft=form.draft(), seen=row.number)
+        return cast(PolicyPreview, MAKE.plan(who, form.draft()))
+    wanted = PolicyChange(draft=form.draft(), number=row.number)
+    return cast(PolicyPreview, CHANGE.plan(who, wanted, row.policy))
 
 
 def _tried(who: Actor, form: PolicyForm) -> dict[str, Any]:
@@ -190,20 +186,17 @@ def _saved(
 ) -> HttpResponse:
     draft = form.draft()
     if row is None:
-        made = make_policy(who, draft)
-        flash(request, f"The policy {made.name} is created and switched on.")
+        made = MAKE.run(who, draft)
+        flash(request, MAKE.done(draft, made))
         return SeeOther(_url(made))
     waiting = request.POST.get("waiting", "")
     if waiting not in ("", *WAITING):
         raise Malformed("Choose what happens to waiting requests: keep or reopen.")
-    result, reopened = edit_policy(
-        who, row.policy, draft=draft, seen=_number(request), waiting=waiting
-    )
-    message = f"Version {result.number} holds from now on."
-    if reopened:
-        message += f" Reopened: {reopened}; they are asked again."
-    flash(request, message)
-    return SeeOther(_url(result))
+    values = {"draft": draft, "number": _number(request), "waiting": waiting}
+    wanted = read(PolicyChange, values)
+    result = CHANGE.run(who, wanted, row.policy)
+    flash(request, CHANGE.done(wanted, result))
+    return SeeOther(_url(result[0]))
 
 
 def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
@@ -228,17 +221,15 @@ def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 @_button
 def switch(request: HttpRequest, policy_id: UUID) -> str:
     """On or off."""
-    active = request.POST.get("active") == "1"
-    row, _ = edit_policy(_actor(request), policy_id, active=active)
-    return f"The policy {row.name} is switched {'on' if active else 'off'}."
+    wanted = PolicyChange(active=request.POST.get("active") == "1")
+    return CHANGE.done(wanted, CHANGE.run(_actor(request), wanted, policy_id))
 
 
 @_button
 def move(request: HttpRequest, policy_id: UUID) -> str:
     """Move a policy to another position in the order."""
-    position = _number(request, "position")
-    row, _ = edit_policy(_actor(request), policy_id, position=position)
-    return f"The policy {row.name} has a new position."
+    wanted = read(PolicyChange, {"position": _number(request, "position")})
+    return CHANGE.done(wanted, CHANGE.run(_actor(request), wanted, policy_id))
 
 
 @_button
