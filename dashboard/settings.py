@@ -115,7 +115,7 @@ from pathlib import Path
 
 import environ
 
-from dashboard.operate.configuration import (
+from dashboard.configuration import (
     anchors,
     api,
     browser,
@@ -126,12 +126,12 @@ from dashboard.operate.configuration import (
     sign_in,
     valkey,
 )
-from dashboard.operate.configuration.database import database, runtime_role
-from dashboard.operate.configuration.secret_key import secret_key
-from dashboard.operate.configuration.sources import value
+from dashboard.configuration.database import database, runtime_role
+from dashboard.configuration.logs import logging_config, register
+from dashboard.configuration.secret_key import secret_key
+from dashboard.configuration.sources import value
 from dashboard.operate.embedded import web_address
 from dashboard.operate.embedded.process.folders import folders
-from dashboard.operate.logs import logging_config, register
 
 BASE_DIR = import_path.ROOT
 env = environ.Env()
@@ -409,7 +409,7 @@ REST_FRAMEWORK, SPECTACULAR_SETTINGS = api.REST_FRAMEWORK, api.SPECTACULAR_SETTI
 USE_TZ, USE_I18N = True, False
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
-LOGGING_CONFIG = "dashboard.operate.logs.configure"
+LOGGING_CONFIG = "dashboard.configuration.logs.configure"
 LOGGING = logging_config(
     level=env("GATEPOST_LOG_LEVEL", default="INFO"),
     form=env("GATEPOST_LOG_FORMAT", default="console"),

@@ -12,7 +12,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.functional import SimpleLazyObject
 
-from dashboard.operate.configuration.sign_in import PASSWORDS
+from dashboard.configuration.sign_in import PASSWORDS
 
 from .lockout import remember_browser
 from .permissions import Login

@@ -10,7 +10,7 @@ from django.db import connection
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.postgres import roles
-from dashboard.operate.configuration.sources import Misconfigured
+from dashboard.configuration.sources import Misconfigured
 
 ACTOR = "command:migrate"
 

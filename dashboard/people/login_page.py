@@ -17,12 +17,12 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 from sesame.utils import get_user
 
+from dashboard.configuration.sign_in import PASSWORDS
 from dashboard.errors import Conflict, Forbidden, Invalid
 from dashboard.identity import rate_limits
 from dashboard.identity.second_factor.records import has_factor
 from dashboard.identity.user_changes import renew_password
 from dashboard.kit.pages.base import SeeOther, refused
-from dashboard.operate.configuration.sign_in import PASSWORDS
 from dashboard.people.logins import attempts, ceremonies
 from dashboard.people.logins.listeners import BESIDE, WITH_CODE, WITH_PASSKEY
 

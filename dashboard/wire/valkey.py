@@ -9,7 +9,7 @@ import redis.asyncio
 import redis.asyncio.sentinel
 import redis.sentinel
 
-from dashboard.operate.configuration.valkey import Address, parse
+from dashboard.configuration.valkey import Address, parse
 
 # The library gives these no types.
 Sentinel: Any = redis.sentinel.Sentinel

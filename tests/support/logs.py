@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 import structlog.testing
 
-from dashboard.operate.logs import configure
+from dashboard.configuration.logs import configure
 
 
 @contextmanager

@@ -20,11 +20,11 @@ from django.db import InterfaceError, OperationalError
 
 from checkpoints.errors import GatepostError
 from dashboard import errors
+from dashboard.configuration.logs import masked
 from dashboard.documents.answer_json import Answer
 from dashboard.documents.json_text import json_of
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.identity.permissions import RIGHTS, Actor, actor_of, either, may
-from dashboard.operate.logs import masked
 from dashboard.wording.text import plain
 from gatepost_command import COMMAND
 

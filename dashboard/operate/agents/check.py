@@ -20,10 +20,10 @@ from checkpoints.code_parts import changes, summary
 from checkpoints.queries.why import sentence
 from checkpoints.states import Status
 from checkpoints.views import AgentRow
+from dashboard.configuration.import_path import python_path
 from dashboard.kit.terminal.arguments import number_from
 from dashboard.kit.terminal.console import REFUSED, PersonalCommand
 from dashboard.kit.terminal.tables import table
-from dashboard.operate.configuration.import_path import python_path
 from workers.code import registry
 
 LEVELS = ("error", "warning", "note")

@@ -15,9 +15,9 @@ from django.contrib.auth.hashers import check_password
 from django.utils.csp import CSP
 
 from checkpoints import queries
+from dashboard.configuration.valkey import parse
 from dashboard.identity import rate_limits
 from dashboard.identity.second_factor import requirement
-from dashboard.operate.configuration.valkey import parse
 from dashboard.operate.embedded.checks import is_loopback
 from dashboard.operate.packages import advisories
 from dashboard.operate.packages.locked import packages

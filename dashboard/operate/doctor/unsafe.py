@@ -11,8 +11,8 @@ from django.conf import settings
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.postgres import roles
+from dashboard.configuration.valkey import parse
 from dashboard.identity import tokens
-from dashboard.operate.configuration.valkey import parse
 from dashboard.operate.demo import demo
 from dashboard.operate.embedded.checks import is_loopback
 from gatepost_command import COMMAND

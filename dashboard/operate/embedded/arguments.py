@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dashboard.operate.configuration.sources import value as secret
+from dashboard.configuration.sources import value as secret
 from gatepost_command import COMMAND
 
 DEMO_AGENT = "agents.weather_watch"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from checkpoints.outbound.own_secrets import is_own
-from dashboard.operate.configuration.import_path import ROOT
+from dashboard.configuration.import_path import ROOT
 
 from .process import processes
 from .process.folders import EmbeddedError, Folders

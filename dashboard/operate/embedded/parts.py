@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dashboard.operate.configuration.import_path import python_path
+from dashboard.configuration.import_path import python_path
 from dashboard.operate.embedded import web_address
 
 from .arguments import UpOptions

@@ -9,8 +9,8 @@ import signal
 import time
 from collections.abc import Sequence
 
-from dashboard.operate.configuration.database import address
-from dashboard.operate.configuration.valkey import configured
+from dashboard.configuration.database import address
+from dashboard.configuration.valkey import configured
 from dashboard.operate.embedded import web_address
 from gatepost_command import COMMAND
 
@@ -131,7 +131,7 @@ def _migrate() -> None:
     from django.core.management import CommandError, call_command
     from django.db import OperationalError
 
-    from dashboard.operate.logs import masked
+    from dashboard.configuration.logs import masked
 
     django.setup()
     try:

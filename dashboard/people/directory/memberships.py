@@ -12,8 +12,8 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 
 from checkpoints.queries.installation.workspaces import workspaces_named
+from dashboard.configuration.sign_in import Access
 from dashboard.identity.user_changes import changed_by
-from dashboard.operate.configuration.sign_in import Access
 from dashboard.people.accounts.accounts import assign_roles, locked_account, roles_of
 
 log = structlog.get_logger("gatepost.directory")

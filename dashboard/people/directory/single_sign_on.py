@@ -11,10 +11,10 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
+from dashboard.configuration.sign_in import SINGLE_SIGN_ON
 from dashboard.errors import ActionError
 from dashboard.identity.rate_limits import STRANGERS, address_of
 from dashboard.kit.pages.base import SeeOther, page_of_ours, refused
-from dashboard.operate.configuration.sign_in import SINGLE_SIGN_ON
 from dashboard.people.accounts.users import LIMITS, SUBJECT_MAX
 from dashboard.people.directory.arrivals import Arrival, arrive
 from dashboard.people.sso import provider

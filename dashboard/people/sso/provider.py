@@ -20,8 +20,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from requests import RequestException, Session
 
+from dashboard.configuration.sign_in import Oidc
 from dashboard.errors import ActionError
-from dashboard.operate.configuration.sign_in import Oidc
 
 from .provider_calls import ProviderCalls
 

@@ -26,8 +26,8 @@ from django.conf import settings
 
 from checkpoints import queries
 from checkpoints.views import HeadRow
+from dashboard.configuration.secret_key import kept_key
 from dashboard.errors import Invalid
-from dashboard.operate.configuration.secret_key import kept_key
 
 FORM = "gatepost-anchor-1"
 OWNERS = ("workspace", "thread")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from dashboard.operate.logs import logging_config
+from dashboard.configuration.logs import logging_config
 from tests.contract.calls import EXAMPLES, example, send
 from tests.contract.example_calls import Call
 from tests.contract.operations import document, operations

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from approvals.anchors.destinations import parse
-from dashboard.operate.configuration import anchors
+from dashboard.configuration import anchors
 from tests.docs.performing import Performance
 from tests.support.cast import make_cast
 from tests.unit.approvals import post

@@ -10,7 +10,7 @@ import pytest
 
 from approvals.notify.sender import Sender
 from approvals.notify.texts import kinds
-from dashboard.operate.configuration import mail
+from dashboard.configuration import mail
 from tests.contract.things import make_device
 from tests.docs.performing import Performance
 from tests.support.cast import Cast

@@ -14,7 +14,7 @@ from django.test import Client
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
-from dashboard.operate.configuration import sign_in
+from dashboard.configuration import sign_in
 from dashboard.operate.demo.demo import login_path
 from dashboard.people.sso import identities
 from tests.contract.things import adding, code_of, make_factor

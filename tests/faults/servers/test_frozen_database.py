@@ -18,7 +18,7 @@ import pytest
 from django.db import ConnectionHandler, OperationalError, connection
 from pytest_django import DjangoDbBlocker
 
-from dashboard.operate.configuration.database import database
+from dashboard.configuration.database import database
 from tests.faults.bench import wait_until
 
 from .own_servers import Ground, own_ground

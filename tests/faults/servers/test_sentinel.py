@@ -22,7 +22,7 @@ import redis
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from dashboard.operate.configuration.valkey import parse
+from dashboard.configuration.valkey import parse
 from dashboard.operate.embedded.process.library import valkey_program
 from dashboard.wire.valkey import async_client, client, sentinels_of
 from tests.faults.bench import wait_until

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import connection
 from django.test import Client
 
-from dashboard.operate.configuration.secret_key import secret_key
-from dashboard.operate.logs import MASK, logging_config, masked
+from dashboard.configuration.logs import MASK, logging_config, masked
+from dashboard.configuration.secret_key import secret_key
 from tests.faults.embedded.helpers import ROOT
 from tests.support.logs import logged_by
 

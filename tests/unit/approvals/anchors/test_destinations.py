@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from approvals.anchors.destinations import parse
-from dashboard.operate.configuration import anchors
-from dashboard.operate.configuration.sources import Misconfigured
+from dashboard.configuration import anchors
+from dashboard.configuration.sources import Misconfigured
 
 
 @pytest.mark.parametrize(

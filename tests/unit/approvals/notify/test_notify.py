@@ -353,7 +353,7 @@ def test_whatever_goes_wrong_it_is_sent_again_as_the_same(
 
 
 def test_pauses_grow_over_about_a_day_and_then_it_is_failed(cast: Cast, settings: Any) -> None:
-    from dashboard.operate.configuration.mail import PAUSES
+    from dashboard.configuration.mail import PAUSES
 
     settings.GATEPOST_DELIVERY_PAUSES = PAUSES
     settings.GATEPOST_WEBHOOK_HTTP = True

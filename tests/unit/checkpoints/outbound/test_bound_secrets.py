@@ -9,8 +9,8 @@ import pytest
 
 from checkpoints.outbound import bound_secrets
 from checkpoints.outbound.bound_secrets import place_of, refusal
-from dashboard.operate.configuration import secrets
-from dashboard.operate.configuration.sources import Misconfigured
+from dashboard.configuration import secrets
+from dashboard.configuration.sources import Misconfigured
 
 NAME = "GATEPOST_WORKSPACE_SECRETS"
 LIST = '{"mine": {"GATEPOST_SECRET_A": ["a.example", "http://b.internal:8000", "c.internal:*"]}}'

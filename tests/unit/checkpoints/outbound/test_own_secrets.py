@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from checkpoints.outbound.own_secrets import OWN_SECRETS, forget, is_own
-from dashboard.operate.configuration.import_path import ROOT
+from dashboard.configuration.import_path import ROOT
 
 READS = re.compile(r'(?:env|value|env\.\w+|os\.environ\.get)\(\s*"([A-Z][A-Z_]+)"')
 SOURCES = [
     ROOT / "dashboard/settings.py",
-    *sorted((ROOT / "dashboard/operate/configuration").glob("*.py")),
+    *sorted((ROOT / "dashboard/configuration").glob("*.py")),
 ]
 READ = sorted(
     {name for path in SOURCES for name in READS.findall(path.read_text())} - {"PYTHONPATH"}

@@ -21,7 +21,7 @@ from approvals.notify.fan_out import spread
 from approvals.notify.models import Endpoint
 from dashboard.administration import hooks
 from dashboard.administration.hooks import RotateHook
-from dashboard.operate.logs import logging_config
+from dashboard.configuration.logs import logging_config
 from tests.support.cast import Cast
 from tests.support.logs import logged_by
 from tests.unit.dashboard import hooking, scene

@@ -16,8 +16,8 @@ import pytest
 import structlog
 from django.test import Client
 
+from dashboard.configuration.logs import MASK, logging_config, masked
 from dashboard.identity import tokens
-from dashboard.operate.logs import MASK, logging_config, masked
 from tests.faults.embedded.helpers import ROOT, clean_environment, wait_until
 from tests.support.cast import Cast, make_cast
 from tests.support.logs import logged_by

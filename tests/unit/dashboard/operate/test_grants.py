@@ -11,7 +11,7 @@ from django.test import Client
 
 from checkpoints.models import Workspace
 from checkpoints.postgres import roles
-from dashboard.operate.configuration.sources import Misconfigured
+from dashboard.configuration.sources import Misconfigured
 from dashboard.operate.grants import after_migration
 
 ROLE = "gatepost_runtime_of_grants"

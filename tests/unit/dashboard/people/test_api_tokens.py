@@ -20,11 +20,11 @@ from django.test.utils import CaptureQueriesContext
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.models import Membership
+from dashboard.configuration.logs import logging_config, masked
 from dashboard.identity import tokens
 from dashboard.identity.people import people
 from dashboard.identity.permissions import RIGHTS, SCOPES
 from dashboard.models import Token
-from dashboard.operate.logs import logging_config, masked
 from dashboard.wording.sentences import person
 from tests.support.cast import Cast, make_cast
 from tests.unit.dashboard import scene

@@ -14,9 +14,9 @@ from django.db import connection
 from django.test import Client
 
 from checkpoints import queries
+from dashboard.configuration.sign_in import Access
 from dashboard.errors import ActionError, Conflict, Invalid
 from dashboard.identity import tokens
-from dashboard.operate.configuration.sign_in import Access
 from dashboard.people.accounts.accounts import add_account, change_account
 from dashboard.people.accounts.usernames import alike, person_name
 from dashboard.people.directory.arrivals import Arrival, arrive

@@ -11,9 +11,9 @@ from django.contrib.auth.models import Group
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
+from dashboard.configuration.sign_in import Access
 from dashboard.errors import Conflict
 from dashboard.models import Identity
-from dashboard.operate.configuration.sign_in import Access
 from dashboard.people.directory.arrivals import Arrival, NoAccess, arrive
 from dashboard.people.sso import identities
 from tests.support.cast import Cast

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from checkpoints import store
-from dashboard.operate.configuration.sign_in import Access
+from dashboard.configuration.sign_in import Access
 from tests.support.cast import Cast
 from tests.unit.dashboard.people.scim.test_scim import (
     V2,

@@ -12,8 +12,8 @@ from django.test import Client
 
 from checkpoints import queries
 from checkpoints.chain import verify_workspace
+from dashboard.configuration.sign_in import Access
 from dashboard.identity import tokens
-from dashboard.operate.configuration.sign_in import Access
 from dashboard.people.accounts.accounts import change_account
 from dashboard.people.sso import identities
 from dashboard.wire import hints

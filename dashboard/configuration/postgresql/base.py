@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from django.db.backends.postgresql import base
 
-from dashboard.operate.configuration.bounded import BoundedConnection
+from dashboard.configuration.bounded import BoundedConnection
 
 
 class _Psycopg(ModuleType):

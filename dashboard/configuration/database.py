@@ -48,7 +48,7 @@ BY_ROLE: dict[str, dict[str, str]] = {
 
 # Statements of these may take longer than any answer to a request, a step or a command.
 UNBOUNDED = ("migrate", "test")
-BOUNDED = "dashboard.operate.configuration.postgresql"
+BOUNDED = "dashboard.configuration.postgresql"
 
 
 def address(name: str) -> dict[str, str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.operate.configuration import valkey
-from dashboard.operate.configuration.database import NETWORK, address, database, runtime_role
-from dashboard.operate.configuration.sources import Misconfigured, value
+from dashboard.configuration import valkey
+from dashboard.configuration.database import NETWORK, address, database, runtime_role
+from dashboard.configuration.sources import Misconfigured, value
 from dashboard.wire import valkey as clients
 from tests.faults.embedded.helpers import ROOT, clean_environment
 
@@ -227,8 +227,8 @@ def test_a_password_of_valkey_that_comes_by_itself(
 
 
 def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:
-    from dashboard.operate.configuration.bounded import BoundedConnection
-    from dashboard.operate.configuration.postgresql.base import DatabaseWrapper
+    from dashboard.configuration.bounded import BoundedConnection
+    from dashboard.configuration.postgresql.base import DatabaseWrapper
 
     for role in ("worker", ""):
         assert (

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from psycopg_pool import ConnectionPool
 
-from dashboard.operate.configuration import alive
+from dashboard.configuration import alive
 from tests.unit.checkpoints.builders import one
 
 pytestmark = pytest.mark.django_db

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.operate.configuration import sign_in
-from dashboard.operate.configuration.sign_in import Access
-from dashboard.operate.configuration.sources import Misconfigured
+from dashboard.configuration import sign_in
+from dashboard.configuration.sign_in import Access
+from dashboard.configuration.sources import Misconfigured
 from tests.faults.embedded.helpers import ROOT
 
 OIDC = {
