@@ -269,7 +269,7 @@ MIDDLEWARE = [
     "dashboard.http.compression.CompressedPages",
     "dashboard.http.middleware.NoStore",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
-    "dashboard.http.middleware.Probes",
+    "dashboard.operate.probes.Probes",
     "dashboard.http.middleware.Static",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

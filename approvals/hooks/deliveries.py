@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -14,6 +15,8 @@ from checkpoints.postgres.named_rows import fetch_named, named_rows
 from checkpoints.states import WorkspaceEventKind as K
 
 from .stored_secrets import readable_secrets
+
+BODY_MAX: Final = 1024 * 1024  # bytes of a delivery
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from approvals.hooks.deliveries import BODY_MAX
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import TooLarge
 from dashboard.kit.api import limits, query_parameters
@@ -98,7 +99,7 @@ class DecideHook(APIView):
 
     def body_max(self) -> int:
         """The most bytes that a delivery may have."""
-        return deliveries.BODY_MAX
+        return BODY_MAX
 
     @extend_schema(
         operation_id="hooks_decide",
@@ -122,9 +123,9 @@ class DecideHook(APIView):
         query_parameters.check(request, self)
         hook = request.query_params.get("hook", "")
         limits.hook(request, hook)
-        raw = django_request(request).read(deliveries.BODY_MAX + 1)
-        if len(raw) > deliveries.BODY_MAX:
-            raise TooLarge("$", f"has more than the {deliveries.BODY_MAX:,} bytes that are taken")
+        raw = django_request(request).read(BODY_MAX + 1)
+        if len(raw) > BODY_MAX:
+            raise TooLarge("$", f"has more than the {BODY_MAX:,} bytes that are taken")
         done = deliveries.deliver(hook, request.headers, raw)
         kind = "application/json" if done.status < 400 else MEDIA_TYPE
         headers = {REPLAYED: "true"} if done.replayed else {}

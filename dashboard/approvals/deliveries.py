@@ -42,7 +42,6 @@ from dashboard.kit.shapes.texts import Comment, Id, NotBlank, OneOf
 
 from .decide import DECIDE, Decide, Word
 
-BODY_MAX: Final = 1024 * 1024
 TOLERANCE: Final = 300  # seconds, both ways, by the database's clock
 NAMES: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
 ID_MAX: Final = 255

@@ -6,9 +6,9 @@ from django.views.decorators.http import require_safe
 from checkpoints import queries
 from dashboard.board.filters.address import COLUMN_WORDS, DENSITY, NARROWS
 from dashboard.fields.parameters import CURSOR
+from dashboard.identity.demo_people import is_of_demo
 from dashboard.kit.pages.addresses import UnknownParameter, takes
 from dashboard.kit.pages.base import actor, live_page, show
-from dashboard.operate.demo.demo import is_of_demo
 from dashboard.threads.page.rights import rights_of
 from dashboard.wording import savings
 

@@ -14,8 +14,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
+from approvals.hooks.deliveries import BODY_MAX
 from checkpoints.state.deltas import LIMITS
-from dashboard.approvals.deliveries import BODY_MAX
 from dashboard.identity import senders
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.shapes.problems import MEDIA_TYPE, problem

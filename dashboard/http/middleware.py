@@ -1,9 +1,9 @@
-"""Headers of all answers, probes, static files."""
+"""Headers of all answers, pages of refusals, static files."""
 
 import os
 from collections.abc import Callable
 from email.utils import formatdate
-from typing import Any, ClassVar
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +12,6 @@ from servestatic.responders import MissingFileError, StaticFile
 
 from dashboard.errors import ActionError
 from dashboard.kit.pages.base import refused
-from dashboard.operate import metrics, probes
 
 
 class NoStore:
@@ -25,32 +24,6 @@ class NoStore:
         response = self.get_response(request)
         if "Cache-Control" not in response:
             response["Cache-Control"] = "no-store"
-        return response
-
-
-class Probes:
-    """Answers supervisors under whatever name they came: they know addresses, not our hosts.
-
-    Stands before everything that looks at the host, the login or the database.
-    """
-
-    VIEWS: ClassVar = {
-        "/healthz": probes.healthz,
-        "/readyz": probes.readyz,
-        "/metrics": metrics.metrics,
-    }
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        view = self.VIEWS.get(request.path_info)
-        if view is None:
-            return self.get_response(request)
-        response = view(request)
-        # Told once when it changes; an error line per probe would hide it.
-        mark: Any = response
-        mark._has_been_logged = True  # noqa: SLF001 - Django's mark
         return response
 
 

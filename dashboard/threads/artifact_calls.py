@@ -13,10 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints.state import deltas
-from dashboard.documents.uploads import check_upload_size, upload
 from dashboard.errors import Invalid
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.rows import Artifact
+from dashboard.kit.uploads import check_upload_size, upload
 
 FORM_BYTES = 64 * 1024
 

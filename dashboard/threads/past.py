@@ -14,8 +14,6 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from checkpoints.views import Page, ThreadRow
-from dashboard.documents.anatomy import anatomy_of
-from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.state_reads import read
 from dashboard.documents.state_shape import State
@@ -39,6 +37,8 @@ from dashboard.kit.shapes.rows import (
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.capsule import export
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
+from dashboard.threads.page.anatomy import anatomy_of
+from dashboard.threads.page.anatomy_shape import Anatomy
 from dashboard.threads.reveal import Reveal, RevealedChannel, reveal, revealed_answer
 from dashboard.threads.thread_list import LIMIT
 from gatepost_command import COMMAND

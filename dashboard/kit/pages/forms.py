@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from dashboard import errors
-from dashboard.documents.uploads import upload
 from dashboard.fields import form as fields
 from dashboard.fields.faults import beside, sentence
 from dashboard.fields.shapes import Field
 from dashboard.identity.permissions import Actor
+from dashboard.kit.uploads import upload
 
 WHOLE = ""  # the key of what belongs beside no field
 OVERTAKEN = "Somebody else changed this meanwhile; saving now replaces it with yours."

@@ -16,9 +16,9 @@ from checkpoints import queries
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 from checkpoints.views import AgentRow, CheckpointRow
-from dashboard.documents.uploads import upload
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
+from dashboard.kit.uploads import upload
 
 from .console import Usage
 

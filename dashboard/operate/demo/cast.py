@@ -39,7 +39,7 @@ def demo_cast() -> Cast:
 
 
 def _actor(name: str) -> Actor:
-    from dashboard.operate.demo.demo import MAIL_DOMAIN
+    from dashboard.identity.demo_people import MAIL_DOMAIN
 
     people = get_user_model().objects
     user = people.filter(username=name, email=f"{name}@{MAIL_DOMAIN}", is_active=True).first()

@@ -11,6 +11,7 @@ from sesame.utils import get_query_string
 
 from checkpoints import store
 from checkpoints.states import WorkspaceEventKind
+from dashboard.identity.demo_people import MAIL_DOMAIN
 from dashboard.identity.permissions import actor_of
 from dashboard.threads.start import start_thread
 
@@ -24,13 +25,6 @@ PEOPLE = {
     "admin": "admin",
 }
 ACTOR = "command:up"
-# Reserved for ever by RFC 6761: nobody can own such an address, so it marks demo users safely.
-MAIL_DOMAIN = "demo.invalid"
-
-
-def is_of_demo(user: Any) -> bool:
-    """Tell whether somebody is one of the demo's people."""
-    return str(getattr(user, "email", "")).endswith(f"@{MAIL_DOMAIN}")
 
 
 def logins_exist() -> bool:

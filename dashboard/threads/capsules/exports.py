@@ -21,10 +21,10 @@ from checkpoints.errors import NotAllowedNow
 from checkpoints.state import deltas, references
 from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow, ThreadRow
-from dashboard.documents.anatomy import anatomy_of
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import files_in, state_answer
 from dashboard.documents.yaml_text import yaml_of
+from dashboard.threads.page.anatomy import anatomy_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,6 @@ from checkpoints.views import (
     StorageRow,
     ThreadRow,
 )
-from dashboard.documents.anatomy import anatomy_of
-from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.state_reads import Read, read, unreadable
 from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
@@ -35,6 +33,8 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import allowed_actions
 from dashboard.threads.page import errors
 from dashboard.threads.page.abilities import abilities
+from dashboard.threads.page.anatomy import anatomy_of
+from dashboard.threads.page.anatomy_shape import Anatomy
 from dashboard.threads.page.code_question import choices_for
 from dashboard.threads.page.damage import damage_of
 from dashboard.threads.page.effect_question import EffectQuestion, effect_question_of

@@ -16,12 +16,12 @@ from approvals import queries as requests
 from checkpoints import store
 from dashboard.administration import mcp_servers, policies
 from dashboard.administration.devices import add_device
-from dashboard.documents import uploads
 from dashboard.external import leases, next_steps, observed_threads, reports, saved_states, spans
 from dashboard.identity import permissions
 from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
+from dashboard.kit import uploads
 from dashboard.people import own_password, second_factor, sign_ins
 from dashboard.people.accounts import access_changes, administration, users
 from dashboard.people.directory import provisioned

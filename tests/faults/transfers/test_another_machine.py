@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 
 from checkpoints import queries
-from dashboard.documents.anatomy import anatomy_of
+from dashboard.threads.page.anatomy import anatomy_of
 from tests.faults.bench import AGENTS, LEASE, SWEEP, Field, Worker, workers
 
 pytestmark = [

@@ -16,7 +16,7 @@ from .sources import name, product
 # Ruff refuses all others (SLF001). Each line says its reason beside the name of the rule.
 ATTRIBUTES = {
     "dashboard/kit/shapes/django_request.py": ["_request"],
-    "dashboard/http/middleware.py": ["_has_been_logged"],
+    "dashboard/operate/probes.py": ["_has_been_logged"],
     "workers/authoring/frozen.py": ["_items"],
     "workers/authoring/graph.py": ["_getframe"],
     "workers/slot/losses.py": ["_max_workers", "_adjust_thread_count"],

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.operate.demo import demo
+from dashboard.identity.demo_people import MAIL_DOMAIN
 from tests.support.cast import Cast
 
 
@@ -15,7 +15,7 @@ def test_a_demo_shows_what_to_try_first(cast: Cast) -> None:
     user = cast.users["operator"]
     client = cast.client("operator")
     assert "Your first minute" not in client.get("/").content.decode()
-    user.email = f"operator@{demo.MAIL_DOMAIN}"
+    user.email = f"operator@{MAIL_DOMAIN}"
     user.save()
     html = client.get("/").content.decode()
     assert "Your first minute" in html

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from dashboard.approvals.deliveries import BODY_MAX
+from approvals.hooks.deliveries import BODY_MAX
 from dashboard.http.body_limits import ANONYMOUS_BYTES, ROOM, Bounded
 from dashboard.identity.permissions import Actor
 

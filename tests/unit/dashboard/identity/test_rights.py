@@ -29,13 +29,13 @@ from dashboard.administration.mcp_servers import remove_mcp_server
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
 from dashboard.board.saved_views import view_actions
-from dashboard.documents.uploads import upload
 from dashboard.errors import Conflict, Forbidden, Missing, NotAllowedNow
 from dashboard.external import leases
 from dashboard.identity import permissions
 from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor, actor_of, allowed_actions, may
 from dashboard.kit.shapes.requests import Nothing
+from dashboard.kit.uploads import upload
 from dashboard.people.accounts.access_changes import refuse_access_change
 from dashboard.people.accounts.users import edit_user
 from dashboard.people.sign_ins import end_sign_in

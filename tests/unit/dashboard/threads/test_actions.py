@@ -13,7 +13,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from approvals import queries as gates
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
-from dashboard.documents.uploads import upload
 from dashboard.errors import (
     AlreadyDecided,
     Conflict,
@@ -26,6 +25,7 @@ from dashboard.errors import (
 from dashboard.fields.validation import clean_name
 from dashboard.kit.action import read
 from dashboard.kit.shapes.requests import Nothing
+from dashboard.kit.uploads import upload
 from dashboard.threads.cancel import cancel
 from dashboard.threads.edit import edit, preview_edit
 from dashboard.threads.fork import fork as fork_thread

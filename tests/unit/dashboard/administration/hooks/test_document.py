@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import jsonschema
 import pytest
 
+from approvals.hooks.deliveries import BODY_MAX
 from approvals.queries import ApprovalRow
 from dashboard.approvals import deliveries
 from tests.support.cast import Cast
@@ -58,7 +59,7 @@ def test_what_it_answers_is_what_the_document_says(
         send(CLIENT, ident, body, secret="whsec_" + "A" * 43 + "="),  # 401
         send(CLIENT, ident, verdict(row, by="U9"), secret=secret),  # 403
         send(CLIENT, uuid4(), body, secret=secret),  # 404
-        send(CLIENT, ident, b" " * (deliveries.BODY_MAX + 1), secret=secret),  # 413
+        send(CLIENT, ident, b" " * (BODY_MAX + 1), secret=secret),  # 413
         send(CLIENT, ident, verdict(row, verdict="perhaps"), secret=secret),  # 422
         send(CLIENT, ident, body, secret=secret, ident="msg_1"),  # 200
         send(CLIENT, ident, body, secret=secret, ident="msg_2"),  # 409

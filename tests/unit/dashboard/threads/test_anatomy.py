@@ -15,10 +15,10 @@ import pytest
 
 from checkpoints import queries
 from checkpoints.queries.anatomy import around
-from dashboard.documents.anatomy import anatomy_of
-from dashboard.documents.anatomy_shape import Anatomy
 from dashboard.documents.answer_json import json_value
 from dashboard.documents.state_document import HISTORY
+from dashboard.threads.page.anatomy import anatomy_of
+from dashboard.threads.page.anatomy_shape import Anatomy
 from gatepost_command import __version__
 from tests.support.cast import Cast
 from tests.unit.dashboard.calls import V1

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from checkpoints.queries.anatomy.rows import CallRow, ThoughtRow
 from checkpoints.views import StepTakenRow
-
-from .state_shape import Shape
+from dashboard.documents.state_shape import Shape
 
 
 class Mission(Shape):

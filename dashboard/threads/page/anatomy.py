@@ -15,6 +15,7 @@ from checkpoints import queries
 from checkpoints.queries.anatomy.around import CALLS, THOUGHTS
 from checkpoints.queries.anatomy.rows import CallRow
 from checkpoints.views import AgentRow, CheckpointRow, ThreadRow
+from dashboard.documents.state_document import HISTORY, files_in
 from dashboard.html import graphs
 
 from .anatomy_shape import (
@@ -26,7 +27,6 @@ from .anatomy_shape import (
     ModelUse,
     Tools,
 )
-from .state_document import HISTORY, files_in
 
 GOAL = "goal"  # the channel that says it, where an agent has one
 
