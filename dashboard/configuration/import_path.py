@@ -5,7 +5,7 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[3]
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def is_installed() -> bool:
