@@ -161,7 +161,7 @@ class Shipped(Field):
     def _input(self, trial: Trial) -> dict[str, Any]:
         from django.core.files.uploadedfile import SimpleUploadedFile
 
-        from dashboard.kit.uploads import upload
+        from dashboard.kit.pages.uploads import upload
 
         refs = {
             field: upload(

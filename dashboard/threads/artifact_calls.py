@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from checkpoints.state import deltas
 from dashboard.errors import Invalid
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.pages.uploads import check_upload_size, upload
 from dashboard.kit.shapes.rows import Artifact
-from dashboard.kit.uploads import check_upload_size, upload
 
 FORM_BYTES = 64 * 1024
 

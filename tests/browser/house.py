@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from dashboard.kit.uploads import upload
+from dashboard.kit.pages.uploads import upload
 from dashboard.operate.embedded.arguments import from_command_line
 from dashboard.operate.embedded.parts import Web
 from dashboard.operate.embedded.process import processes

@@ -14,7 +14,7 @@ from dashboard.fields import form as fields
 from dashboard.fields.faults import beside, sentence
 from dashboard.fields.shapes import Field
 from dashboard.identity.permissions import Actor
-from dashboard.kit.uploads import upload
+from dashboard.kit.pages.uploads import upload
 
 WHOLE = ""  # the key of what belongs beside no field
 OVERTAKEN = "Somebody else changed this meanwhile; saving now replaces it with yours."

@@ -18,7 +18,7 @@ from checkpoints.state import deltas
 from checkpoints.views import AgentRow, CheckpointRow
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
-from dashboard.kit.uploads import upload
+from dashboard.kit.pages.uploads import upload
 
 from .console import Usage
 

@@ -21,7 +21,7 @@ from dashboard.identity import permissions
 from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor
 from dashboard.kit import action as kit
-from dashboard.kit import uploads
+from dashboard.kit.pages import uploads
 from dashboard.people import own_password, second_factor, sign_ins
 from dashboard.people.accounts import access_changes, administration, users
 from dashboard.people.directory import provisioned

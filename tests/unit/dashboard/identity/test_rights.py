@@ -34,8 +34,8 @@ from dashboard.external import leases
 from dashboard.identity import permissions
 from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor, actor_of, allowed_actions, may
+from dashboard.kit.pages.uploads import upload
 from dashboard.kit.shapes.requests import Nothing
-from dashboard.kit.uploads import upload
 from dashboard.people.accounts.access_changes import refuse_access_change
 from dashboard.people.accounts.users import edit_user
 from dashboard.people.sign_ins import end_sign_in

@@ -24,8 +24,8 @@ from dashboard.errors import (
 )
 from dashboard.fields.validation import clean_name
 from dashboard.kit.action import read
+from dashboard.kit.pages.uploads import upload
 from dashboard.kit.shapes.requests import Nothing
-from dashboard.kit.uploads import upload
 from dashboard.threads.cancel import cancel
 from dashboard.threads.edit import edit, preview_edit
 from dashboard.threads.fork import fork as fork_thread

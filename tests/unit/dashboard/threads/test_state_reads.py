@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from checkpoints import queries, store
 from checkpoints.states import PLAIN, Status
 from dashboard.documents.state_document import HISTORY
-from dashboard.kit.uploads import upload
+from dashboard.kit.pages.uploads import upload
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, head_of, make_thread, one, rows
 from tests.unit.checkpoints.queries.test_state_plan import nodes, others

@@ -13,7 +13,7 @@ from django.test import Client
 from approvals import queries as gates
 from checkpoints import queries
 from checkpoints.states import EventKind, Status
-from dashboard.kit.uploads import upload
+from dashboard.kit.pages.uploads import upload
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
