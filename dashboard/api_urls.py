@@ -13,19 +13,11 @@ from dashboard.administration import (
     devices,
     endpoints,
     hooks,
+    mcp_servers,
     policy_calls,
     quiet_hours,
     retention,
     subscriptions,
-)
-from dashboard.administration.mcp_server_calls import (
-    AcceptToolsOfMcpServer,
-    ChangeOneMcpServer,
-    ListToolsOfMcpServer,
-    McpServers,
-    OneMcpServer,
-    RemoveOneMcpServer,
-    SetModeOfMcpTool,
 )
 from dashboard.approvals.approval_detail import OneApproval
 from dashboard.approvals.approvals import Approvals
@@ -178,12 +170,12 @@ _hook: list[URLPattern] = [
 ]
 
 _mcp_server: list[URLPattern] = [
-    path("", OneMcpServer.as_view(), name="mcp_server"),
-    path("change/", ChangeOneMcpServer.as_view(), name="mcp_server_change"),
-    path("remove/", RemoveOneMcpServer.as_view(), name="mcp_server_remove"),
-    path("tools/", ListToolsOfMcpServer.as_view(), name="mcp_server_tools"),
-    path("accept/", AcceptToolsOfMcpServer.as_view(), name="mcp_server_accept"),
-    path("mode/", SetModeOfMcpTool.as_view(), name="mcp_server_mode"),
+    path("", mcp_servers.ONE.as_view(), name="mcp_server"),
+    path("change/", call(mcp_servers.CHANGE), name="mcp_server_change"),
+    path("remove/", call(mcp_servers.REMOVE), name="mcp_server_remove"),
+    path("tools/", call(mcp_servers.TOOLS), name="mcp_server_tools"),
+    path("accept/", call(mcp_servers.ACCEPT), name="mcp_server_accept"),
+    path("mode/", call(mcp_servers.MODE), name="mcp_server_mode"),
 ]
 
 _incident: list[URLPattern] = [
@@ -317,7 +309,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("second-factor/confirm/", ConfirmByCode.as_view(), name="second_factor_confirm"),
     path("endpoints/", call(endpoints.MAKE, endpoints.ALL), name="endpoints"),
     path("endpoints/<uuid:endpoint_id>/", include(_endpoint)),
-    path("mcp-servers/", McpServers.as_view(), name="mcp_servers"),
+    path("mcp-servers/", call(mcp_servers.ADD, mcp_servers.ALL), name="mcp_servers"),
     path("mcp-servers/<uuid:server_id>/", include(_mcp_server)),
 ]
 

@@ -27,6 +27,7 @@ from django.utils.decorators import method_decorator
 
 from approvals.policies.coverage import held_tools
 from checkpoints import queries
+from dashboard.administration import mcp_server_pages as mcp_pages
 from dashboard.administration import policy_pages, retention
 from dashboard.administration.endpoints import EndpointForms
 from dashboard.administration.hooks import HookForms
@@ -41,7 +42,7 @@ from dashboard.people.accounts import administration
 from dashboard.wording.sentences import steps_limit
 
 from . import cells as showing
-from . import mcp_pages, search_pages
+from . import search_pages
 
 GROUPS = (
     ("Threads", ("thread", "checkpoint", "content", "event", "activity", "artifact")),

@@ -175,10 +175,10 @@ def make_identity(cast: Cast, name: str) -> UUID:
 
 
 def make_mcp_server(workspace: UUID, name: str = "notes") -> UUID:
-    """An MCP server that lists one tool."""
+    """An MCP server whose one tool was listed otherwise before."""
     wanted = mcp_servers.Wanted(url=listing.address())
     row = mcp_servers.add(workspace, name, wanted, actor="user:0")
-    mcp_servers.note_listed(row, [listing.TOOL], actor="user:0")
+    mcp_servers.note_listed(row, [listing.FORMER], actor="user:0")
     return row.id
 
 

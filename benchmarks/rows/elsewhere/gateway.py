@@ -84,14 +84,16 @@ def enter(url: str) -> str:
     from approvals.policies.drafts import Draft
     from checkpoints import store
     from dashboard.administration.mcp_servers import (
-        accept_mcp_tools,
-        add_mcp_server,
-        list_mcp_tools,
+        ACCEPT,
+        ADD,
+        TOOLS,
+        AcceptMcpTools,
+        AddMcpServer,
     )
     from dashboard.administration.policies import make_policy
-    from dashboard.gateway.registry.changes import Wanted
     from dashboard.identity import tokens
     from dashboard.identity.permissions import actor_of
+    from dashboard.kit.shapes.requests import Nothing
 
     users = {}
     for name, role in (("caller", "operator"), ("keeper", "admin")):
@@ -100,9 +102,9 @@ def enter(url: str) -> str:
         users[name] = user
     admin = actor_of(users["keeper"])
     make_policy(admin, Draft("Mails", "tool == 'send_mail'"))
-    row = add_mcp_server(admin, "bench", Wanted(url=url))
-    list_mcp_tools(admin, row.id)
-    accept_mcp_tools(admin, row.id, None)
+    server = ADD.run(admin, AddMcpServer(name="bench", url=url)).id
+    TOOLS.run(admin, Nothing(), server)
+    ACCEPT.run(admin, AcceptMcpTools(), server)
     return tokens.make(users["caller"], made_by="bench:1", scopes=["work"])[1]
 
 

@@ -21,7 +21,6 @@ from pytest_django import DjangoDbBlocker
 
 from checkpoints import queries
 from checkpoints.states import WorkspaceEventKind as K
-from dashboard.administration.mcp_servers import change_mcp_server
 from dashboard.errors import Conflict
 from dashboard.gateway.registry.changes import Wanted
 from tests.conftest import real_database
@@ -30,6 +29,7 @@ from tests.support import decisions
 from tests.support.cast import make_cast
 from tests.support.site import second_web_process
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate_of, last, serving, text_of
+from tests.unit.dashboard.gateway.servers import change_mcp_server
 
 from . import broken_logs, together
 

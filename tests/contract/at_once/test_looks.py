@@ -20,7 +20,6 @@ from approvals.notify import queries as queries_of_endpoints
 from checkpoints import queries
 from dashboard.administration.devices import AddDevice, add_device
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
-from dashboard.administration.mcp_servers import add_mcp_server
 from dashboard.errors import ActionError, NeedsSecondAdmin
 from dashboard.gateway.registry import changes as mcp_servers
 from dashboard.identity import permissions, tokens
@@ -30,6 +29,7 @@ from dashboard.people.directory import arrivals, provisioned
 from dashboard.people.sso import identities
 from tests.contract.things import DEVICE
 from tests.support.cast import Cast, make_cast
+from tests.unit.dashboard.gateway.servers import add_mcp_server
 
 from . import broken_logs
 from .meeting import meet

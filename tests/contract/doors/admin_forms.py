@@ -88,7 +88,7 @@ ADMIN |= {
     ),
 }
 MCP = {"url": "https://mail.example/mcp"}
-SEEN = f"{hash_of(definition_of(listing.TOOL))}:add"
+SEEN = f"{hash_of(definition_of(listing.FORMER))}:add"
 ADMIN |= {
     "mcp_server_add": lambda w, f: ("", {"name": f"door-{uuid4().hex[:8]}", **MCP}),
     "mcp_server_change": lambda w, f: (targets.mcp_server(w, f), MCP),

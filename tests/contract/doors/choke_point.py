@@ -14,7 +14,7 @@ from django.test import Client
 
 from approvals import queries as requests
 from checkpoints import store
-from dashboard.administration import mcp_servers, policies
+from dashboard.administration import policies
 from dashboard.administration.devices import add_device
 from dashboard.external import leases, next_steps, observed_threads, reports, saved_states, spans
 from dashboard.identity import permissions
@@ -53,10 +53,7 @@ BY_HAND: dict[str, Callable[..., Any]] = {
         *(reveal.reveal, roll_back.preview_roll_back, roll_back.roll_back),
         *(add_device, export_records),
         *(start.start_or_continue, start.start_thread, target.refuse_preview, verify.verify),
-        *(mcp_servers.accept_mcp_tools, mcp_servers.add_mcp_server, mcp_servers.change_mcp_server),
-        *(mcp_servers.list_mcp_tools, mcp_servers.mcp_server, mcp_servers.mcp_servers),
-        *(mcp_servers.remove_mcp_server, mcp_servers.set_mcp_tool_mode, uploads.upload),
-        *(policies.preview_policy, policies.try_policy),
+        *(policies.preview_policy, policies.try_policy, uploads.upload),
         *(access_changes.confirm_access_change, access_changes.list_access_changes),
         *(access_changes.refuse_access_change, own_password.change_own_password),
         *(users.edit_user, users.end_token, users.link_user, users.list_tokens, users.list_users),

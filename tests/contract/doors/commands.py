@@ -197,9 +197,6 @@ IDLE = {"hook enable", "import", "user enable", "endpoint enable"}
 # A trial only answers what would match; one policy alone has one place.
 IDLE |= {"policies_try", "external_check", "policy_move"}
 
-# The server still lists what it listed.
-IDLE |= {"mcp_servers_tools", "mcp_server_tools", "mcp tools"}
-
 # Things of the operator: everybody may have such a one; who comes in by the door to this one.
 THE_OPERATORS = dict.fromkeys(
     (

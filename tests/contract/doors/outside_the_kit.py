@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 OUTSIDE: Final[dict[str, list[str]]] = {
-    "Settings that are not converted yet.": [
-        *("mcp_servers_accept", "mcp_servers_add"),
-        *("mcp_servers_change", "mcp_servers_mode", "mcp_servers_remove", "mcp_servers_tools"),
-    ],
     "A look that takes a body: it changes nothing and puts nothing on record.": ["policies_try"],
     "A look and a change of the same settings is one verb of the command.": [
         "workspace_second_factor_require"

@@ -36,8 +36,8 @@ FOLLOWED: dict[str, list[EventKind | WorkspaceEventKind]] = {
     "policy.change": [WorkspaceEventKind.POLICY_SWITCHED],
 }
 # Answers whose field of the same name is another: why it is on hold, why it was opened; a time of
-# the database, which has a text of its own; an address as its page writes it.
-OTHERS = {"thread.lift_hold", "incident.close", "deputy.name", "view.save"}
+# the database, which has a text of its own; an address as its page writes it; a user by their id.
+OTHERS = {"thread.lift_hold", "incident.close", "deputy.name", "view.save", "hook.map"}
 
 
 def declared(patterns: Any) -> list[str]:

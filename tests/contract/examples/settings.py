@@ -76,7 +76,7 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "mcp_servers_remove": lambda w: on_server(w.mcp, body={}, who=ADMIN),
     "mcp_servers_tools": lambda w: on_server(w.mcp, body={}, who=ADMIN),
     "mcp_servers_accept": lambda w: on_server(
-        w.mcp, body={"tools": {"add": hash_of(definition_of(listing.TOOL))}}, who=ADMIN
+        w.mcp, body={"tools": {"add": hash_of(definition_of(listing.FORMER))}}, who=ADMIN
     ),
     "mcp_servers_mode": lambda w: on_server(w.mcp, body={"tool": "add", "mode": "ask"}, who=ADMIN),
 }

@@ -8,7 +8,6 @@ from uuid import UUID
 from approvals import queries as requests
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
-from dashboard.administration.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
 from dashboard.gateway import calls
 from dashboard.gateway.calls import Call, Held
 from dashboard.gateway.conversations import Client, Conversations
@@ -20,6 +19,7 @@ from tests.contract.world import World
 from tests.support import decisions
 from tests.support.cast import Cast
 from tests.unit.dashboard.gateway import listing
+from tests.unit.dashboard.gateway.servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
 
 ARGS = {"a": 1}
 

@@ -23,12 +23,6 @@ from approvals.rules.terms import Seat, Terms
 from approvals.verification.proof import verify
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
-from dashboard.administration.mcp_servers import (
-    accept_mcp_tools,
-    add_mcp_server,
-    list_mcp_tools,
-    set_mcp_tool_mode,
-)
 from dashboard.administration.policies import edit_policy
 from dashboard.errors import ActionError
 from dashboard.gateway import calls, tasks
@@ -41,6 +35,12 @@ from dashboard.identity.permissions import actor_of
 from dashboard.threads.start import start_thread
 from tests.support import decisions
 from tests.unit.dashboard.gateway import listing
+from tests.unit.dashboard.gateway.servers import (
+    accept_mcp_tools,
+    add_mcp_server,
+    list_mcp_tools,
+    set_mcp_tool_mode,
+)
 from workers.external.announcement import Announcement
 
 from .gateway import ARGS, Gateway

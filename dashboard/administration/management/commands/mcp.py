@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.administration.mcp_server_verbs import VERBS
+from dashboard.administration.mcp_servers import VERBS
 from dashboard.kit.terminal.console import VerbsCommand
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TOOL = {"name": "add", "description": "Add.", "inputSchema": {"type": "object"}}
+FORMER = TOOL | {"description": "Adds."}  # as it was listed before
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -15,7 +15,6 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from dashboard.administration.mcp_servers import add_mcp_server, list_mcp_tools
 from dashboard.errors import Conflict, Invalid
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
@@ -24,6 +23,7 @@ from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast
 from tests.unit.approvals import post
 from tests.unit.approvals.notify.test_notify_webhooks import REFUSED
+from tests.unit.dashboard.gateway.servers import add_mcp_server, list_mcp_tools
 
 pytestmark = pytest.mark.django_db
 # Each leads to this machine in some resolver or library.

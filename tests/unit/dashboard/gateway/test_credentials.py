@@ -15,7 +15,6 @@ import pytest
 from django.db import connection
 
 from checkpoints.outbound.own_secrets import OWN_SECRETS
-from dashboard.administration.mcp_servers import add_mcp_server, change_mcp_server, list_mcp_tools
 from dashboard.errors import ActionError, Conflict, Invalid
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.changes import Wanted
@@ -25,6 +24,7 @@ from dashboard.operate.doctor import mcp_servers
 from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast
 from tests.unit.dashboard.carried import run
+from tests.unit.dashboard.gateway.servers import add_mcp_server, change_mcp_server, list_mcp_tools
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("F07")]
 VALUE = "value-of-a-secret-0123456789"

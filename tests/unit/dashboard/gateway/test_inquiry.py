@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from dashboard.administration.mcp_servers import add_mcp_server, mcp_server
+from dashboard.administration.mcp_servers import mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.gateway.upstream import inquiry
 from tests.faults.bench import wait_until
 from tests.support.cast import Cast
+from tests.unit.dashboard.gateway.servers import add_mcp_server
 
 pytestmark = pytest.mark.django_db
 

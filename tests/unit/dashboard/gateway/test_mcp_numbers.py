@@ -8,11 +8,11 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from dashboard.administration.mcp_servers import accept_mcp_tools, add_mcp_server
 from dashboard.gateway.registry import changes
 from dashboard.gateway.registry.changes import Wanted
 from tests.support.cast import Cast
 from tests.unit.dashboard.gateway import listing
+from tests.unit.dashboard.gateway.servers import accept_mcp_tools, add_mcp_server
 
 pytestmark = pytest.mark.django_db
 TO_ACCEPT = "SELECT count(*) FROM gp_mcp_tool WHERE server_id = %s AND accepted_hash <> listed_hash"

@@ -25,7 +25,6 @@ from dashboard.administration import (
     subscriptions,
 )
 from dashboard.administration.endpoints import MakeEndpoint
-from dashboard.administration.mcp_servers import remove_mcp_server
 from dashboard.board.breaker_actions import RELEASE, ReleaseBreaker
 from dashboard.board.incidents.take import TAKE
 from dashboard.board.saved_views import view_actions
@@ -59,6 +58,7 @@ from tests.support import decisions
 from tests.support.cast import PEOPLE, Cast
 from tests.support.settled import settle
 from tests.unit.dashboard import scene
+from tests.unit.dashboard.gateway.servers import remove_mcp_server
 
 HASH = "0" * 64
 # Reading; what people show of themselves, and a scope for it; a door of its own (test_scim.py).

@@ -28,7 +28,6 @@ from approvals import queries as requests
 from approvals.policies.drafts import Draft
 from checkpoints import queries
 from checkpoints.views import ActivityRow, ThreadRow
-from dashboard.administration.mcp_servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
 from dashboard.administration.policies import make_policy
 from dashboard.gateway.registry.changes import Wanted
 from dashboard.identity import tokens
@@ -36,6 +35,7 @@ from tests.faults.embedded.helpers import free_port, wait_until
 from tests.support import decisions
 from tests.support.cast import Cast, make_cast
 from tests.support.site import Site, started_site
+from tests.unit.dashboard.gateway.servers import accept_mcp_tools, add_mcp_server, list_mcp_tools
 
 PROGRAM = Path(__file__).with_name("upstream.py")
 VERSION = "2026-07-28"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.administration.mcp_servers import accept_mcp_tools, change_mcp_server, mcp_server
+from dashboard.administration.mcp_servers import mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from tests.unit.dashboard.gateway.calls.bench import Upstream, gate, text_of
+from tests.unit.dashboard.gateway.servers import accept_mcp_tools, change_mcp_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("G10")]
 MAIL = {"to": "ada@example.org", "text": "hello"}

@@ -10,10 +10,10 @@ import pytest
 
 from checkpoints import chain
 from checkpoints.state import marked
-from dashboard.administration.mcp_servers import set_mcp_tool_mode
 from dashboard.gateway.upstream.answers import decoded, encoded
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate
 from tests.unit.dashboard.gateway.calls.scripted import Scripted, scripted
+from tests.unit.dashboard.gateway.servers import set_mcp_tool_mode
 from workers.step.results import RECORD_BYTES
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("F03"), pytest.mark.requirement("G10")]

@@ -10,11 +10,11 @@ from playwright.sync_api import Browser
 
 from checkpoints import chain
 from checkpoints.states import Status
-from dashboard.administration.mcp_servers import set_mcp_tool_mode
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.contract.clients.editing import Editor
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate, stream, text_of
+from tests.unit.dashboard.gateway.servers import set_mcp_tool_mode
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("G10")]
 MAIL = {"to": "ada@example.org", "text": "hello"}

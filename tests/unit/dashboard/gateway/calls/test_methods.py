@@ -12,11 +12,11 @@ import pytest
 from mcp_types import methods as spec
 
 from checkpoints import chain
-from dashboard.administration.mcp_servers import change_mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import META, VERSION, Gate, gate, last, stream
 from tests.unit.dashboard.gateway.calls.scripted import Message, scripted
+from tests.unit.dashboard.gateway.servers import change_mcp_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("G10")]
 RECORDER = Path(__file__).with_name("recorder.py")

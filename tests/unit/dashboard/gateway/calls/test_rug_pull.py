@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.administration.mcp_servers import set_mcp_tool_mode
 from tests.faults.embedded.helpers import wait_until
 from tests.unit.dashboard.gateway.calls.bench import Gate, gate, text_of
 from tests.unit.dashboard.gateway.calls.scripted import TOOL, Message, Scripted, scripted
+from tests.unit.dashboard.gateway.servers import set_mcp_tool_mode
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("G10")]
 ARGS = {"n": 1}

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from dashboard.administration.mcp_servers import (
-    change_mcp_server,
-    list_mcp_tools,
-    mcp_server,
-    set_mcp_tool_mode,
-)
+from dashboard.administration.mcp_servers import mcp_server
 from dashboard.gateway.registry.changes import Wanted
 from tests.contract.written import everything
 from tests.unit.dashboard.gateway.calls.bench import SECRET, Gate, gate, last, stream, text_of
 from tests.unit.dashboard.gateway.calls.scripted import TOOL, Message, Scripted, scripted
+from tests.unit.dashboard.gateway.servers import (
+    change_mcp_server,
+    list_mcp_tools,
+    set_mcp_tool_mode,
+)
 
 pytestmark = pytest.mark.slow
 TEXT = f"the key {SECRET} was refused\0"

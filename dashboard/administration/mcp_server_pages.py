@@ -8,40 +8,43 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from functools import wraps
 from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from checkpoints.outbound import bound_secrets
-from dashboard.administration.mcp_servers import (
-    accept_mcp_tools,
-    add_mcp_server,
-    change_mcp_server,
-    list_mcp_tools,
-    mcp_server,
-    mcp_servers,
-    remove_mcp_server,
-    set_mcp_tool_mode,
-)
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.gateway.registry import queries
-from dashboard.gateway.registry.changes import Wanted
 from dashboard.gateway.registry.definitions import GROUPS, MODES, PARTS
 from dashboard.gateway.registry.queries import ServerRow, ToolRow
 from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
+from dashboard.kit.action import Action, read
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash, flash_refusal, words_of
-from dashboard.wording.savings import counted
 
+from .mcp_servers import (
+    ACCEPT,
+    ADD,
+    CHANGE,
+    MODE,
+    REMOVE,
+    TOOLS,
+    AddMcpServer,
+    ChangeMcpServer,
+    command_words,
+    mcp_server,
+    mcp_servers,
+)
+
+ROOM = "administration"
 FIELDS = ("url", "command", "credential", "credential_to", *GROUPS)
 MODE_LABELS = {"policies": "Policies decide", "ask": "Ask each time", "refuse": "Refuse"}
 STATES = {"changed": 0, "new": 1, "accepted": 2}
@@ -61,28 +64,12 @@ def index(request: HttpRequest) -> HttpResponse:
         }
         for row in mcp_servers(who)
     ]
-    return _page(request, "gateway/servers.html", "MCP servers", {"servers": servers})
+    return _page(request, f"{ROOM}/mcp_servers.html", "MCP servers", {"servers": servers})
 
 
 def add(request: HttpRequest) -> HttpResponse:
     """A new server."""
-    values = _posted(request)
-    context: dict[str, Any] = {
-        "values": values,
-        "modes": _modes(values),
-        "programs": settings.GATEPOST_MCP_COMMANDS,
-        "secrets": bound_secrets.names_of(_actor(request).workspace_name),
-    }
-    status = 200
-    if request.method == "POST":
-        try:
-            row = add_mcp_server(_actor(request), values["name"], _wanted(values))
-        except Invalid as error:
-            context["problem"], status = words_of(error), error.status
-        else:
-            flash(request, f"{row.name} is added. Refresh its tools, then accept them.")
-            return SeeOther(_url(row.id))
-    return _page(request, "gateway/server_form.html", "New MCP server", context, status=status)
+    return _form(request, None)
 
 
 @takes()
@@ -110,91 +97,79 @@ def server(request: HttpRequest, server_id: UUID) -> HttpResponse:
         "waiting": [tool for tool in tools if tool.is_waiting],
         "modes": MODES,
     }
-    return _page(request, "gateway/server.html", f"MCP server {row.name}", context)
+    return _page(request, f"{ROOM}/mcp_server.html", f"MCP server {row.name}", context)
 
 
 def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
     """Change a server."""
-    row, _ = _known(request, server_id)
-    values = _posted(request) if request.method == "POST" else _values(row)
-    context: dict[str, Any] = {
+    return _form(request, _known(request, server_id)[0])
+
+
+def _form(request: HttpRequest, row: ServerRow | None) -> HttpResponse:
+    """The form of a server; what is refused comes back as it was written."""
+    who, problem, status = _actor(request), "", 200
+    values = {name: request.POST.get(name, "").strip() for name in ("name", *FIELDS)}
+    if request.method == "POST":
+        try:
+            if row:
+                wanted = read(ChangeMcpServer, _wanted(values))
+                message = CHANGE.done(wanted, CHANGE.run(who, wanted, row.id))
+                ident = row.id
+            else:
+                added = read(AddMcpServer, {"name": values["name"], **_wanted(values)})
+                made = ADD.run(who, added)
+                ident, message = made.id, ADD.done(added, made)
+        except Invalid as error:
+            problem, status = words_of(error), error.status
+        else:
+            flash(request, message)
+            return SeeOther(_url(ident))
+    elif row:
+        values = _values(row)
+    context = {
         "row": row,
         "values": values,
         "modes": _modes(values),
         "programs": settings.GATEPOST_MCP_COMMANDS,
-        "secrets": bound_secrets.names_of(_actor(request).workspace_name),
+        "secrets": bound_secrets.names_of(who.workspace_name),
+        "problem": problem,
     }
-    status = 200
-    if request.method == "POST":
-        try:
-            change_mcp_server(_actor(request), server_id, _wanted(values))
-        except Invalid as error:
-            context["problem"], status = words_of(error), error.status
-        else:
-            flash(request, f"{row.name} is changed.")
-            return SeeOther(_url(server_id))
-    return _page(request, "gateway/server_form.html", f"Change {row.name}", context, status=status)
+    title = f"Change {row.name}" if row else "New MCP server"
+    return _page(request, f"{ROOM}/mcp_server_form.html", title, context, status=status)
 
 
-def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
+def _button(
+    action: Action[Any, Any], values: Callable[[QueryDict], dict[str, Any]] = lambda _: {}
+) -> Callable[..., HttpResponse]:
     """A POST that leads back to the server with what was done, or why it was not."""
 
     @require_POST
-    @wraps(view)
     def pressed(request: HttpRequest, server_id: UUID) -> HttpResponse:
         try:
-            flash(request, view(request, server_id))
+            wanted = read(action.takes, values(request.POST))
+            flash(request, action.done(wanted, action.run(_actor(request), wanted, server_id)))
         except Forbidden:
             raise
         except Missing as error:
             raise Http404 from error
         except ActionError as error:
             flash_refusal(request, error)
-        return SeeOther(_url(server_id))
+        return SeeOther(reverse("admin:mcp_servers") if action is REMOVE else _url(server_id))
 
     return pressed
 
 
-@_button
-def switch(request: HttpRequest, server_id: UUID) -> str:
-    """Let clients reach it, or not."""
-    wanted = Wanted(active=request.POST.get("active") == "1")
-    row = change_mcp_server(_actor(request), server_id, wanted)
-    return f"{row.name} is switched {'on' if row.active else 'off'}."
+def _seen(form: QueryDict) -> dict[str, Any]:
+    """The definitions that the page showed, named by their hashes."""
+    pairs = [item.partition(":") for item in form.getlist("tool")]
+    return {"tools": {name: digest for digest, _, name in pairs}}
 
 
-@_button
-def tools(request: HttpRequest, server_id: UUID) -> str:
-    """Ask it for its tools."""
-    rows = list_mcp_tools(_actor(request), server_id)
-    waiting = sum(row.is_waiting for row in rows)
-    return f"{counted(len(rows), 'tool')} known, {waiting} to accept."
-
-
-@_button
-def accept(request: HttpRequest, server_id: UUID) -> str:
-    """Accept the definitions that the page showed, named by their hashes."""
-    pairs = [item.partition(":") for item in request.POST.getlist("tool")]
-    seen = {name: digest for digest, _, name in pairs}
-    accept_mcp_tools(_actor(request), server_id, seen)
-    return f"Accepted: {', '.join(seen)}."
-
-
-@_button
-def mode(request: HttpRequest, server_id: UUID) -> str:
-    """Set what decides about a tool's calls."""
-    tool, wanted = request.POST.get("tool", ""), request.POST.get("mode", "")
-    set_mcp_tool_mode(_actor(request), server_id, tool, wanted)
-    return f"{tool} is set to “{wanted}”."
-
-
-@require_POST
-def remove(request: HttpRequest, server_id: UUID) -> HttpResponse:
-    """Remove a server with its tools."""
-    row, _ = _known(request, server_id)
-    remove_mcp_server(_actor(request), server_id)
-    flash(request, f"{row.name} is removed. Its past calls stay on record.")
-    return SeeOther(reverse("admin:mcp_servers"))
+switch = _button(CHANGE, lambda form: {"active": form.get("active") == "1"})
+tools = _button(TOOLS)
+accept = _button(ACCEPT, _seen)
+mode = _button(MODE, lambda form: {name: form.get(name, "") for name in ("tool", "mode")})
+remove = _button(REMOVE)
 
 
 def _actor(request: HttpRequest) -> Actor:
@@ -206,10 +181,6 @@ def _known(request: HttpRequest, server_id: UUID) -> tuple[ServerRow, list[ToolR
         return mcp_server(_actor(request), server_id)
     except Missing as error:
         raise Http404 from error
-
-
-def _posted(request: HttpRequest) -> dict[str, str]:
-    return {name: request.POST.get(name, "").strip() for name in ("name", *FIELDS)}
 
 
 def _values(row: ServerRow) -> dict[str, str]:
@@ -228,20 +199,10 @@ def _modes(values: Mapping[str, str]) -> list[tuple[str, str, list[tuple[str, st
     return [(group, values[group] or MODES[0], list(MODE_LABELS.items())) for group in GROUPS]
 
 
-def _wanted(values: Mapping[str, str]) -> Wanted:
-    try:
-        words = shlex.split(values["command"])
-    except ValueError as error:
-        raise Invalid("command", "has a quotation mark without its end") from error
-    return Wanted(
-        url=values["url"],
-        command=words,
-        credential=values["credential"],
-        credential_to=values["credential_to"],
-        resources=values["resources"] or None,
-        prompts=values["prompts"] or None,
-        completions=values["completions"] or None,
-    )
+def _wanted(values: Mapping[str, str]) -> dict[str, Any]:
+    """The input that the form gives; raises Invalid."""
+    chosen = {name: values[name] for name in FIELDS if name not in GROUPS or values[name]}
+    return chosen | {"command": command_words("$.command", values["command"])}
 
 
 def _address(row: ServerRow) -> str:
