@@ -134,9 +134,9 @@ def twins(paths: Iterable[Path]) -> int:
     places: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
     for path in paths:
         lines = [line.strip() for line in (ROOT / path).read_text().splitlines()]
-        telling = [one for one in lines if len(one) > 3 and not one.startswith(PASSED_OVER)]
-        for at in range(len(telling) - TWIN_LINES + 1):
-            places[tuple(telling[at : at + TWIN_LINES])].append((path, at))
+        significant = [one for one in lines if len(one) > 3 and not one.startswith(PASSED_OVER)]
+        for at in range(len(significant) - TWIN_LINES + 1):
+            places[tuple(significant[at : at + TWIN_LINES])].append((path, at))
     again = {position for at in places.values() for position in at[1:]}
     # A longer run has many windows of six lines: only its first one counts.
     return sum((path, at - 1) not in again for path, at in again)

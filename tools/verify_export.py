@@ -615,7 +615,7 @@ def _integer(text: str) -> int:
 
 
 def is_cut_off(path: str) -> bool:
-    """Tell whether a file begins as a zip file does and has not the end of one."""
+    """Return whether a file begins as a zip file does and has not the end of one."""
     with open(path, "rb") as file:
         begin = file.read(4)
         file.seek(max(0, file.seek(0, 2) - END_BYTES))

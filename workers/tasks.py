@@ -7,7 +7,7 @@ from celery import Task, shared_task
 from . import shared_page
 from .broker import trace_ids
 from .slot import canary as own_canary
-from .slot import notifications as telling  # noqa: F401  (the same)
+from .slot import notifications as own_notifications  # noqa: F401  (the same)
 from .slot import (
     spans,  # noqa: F401  (the same)
     startup,  # noqa: F401  (connects signals of the worker's main process)

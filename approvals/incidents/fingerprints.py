@@ -50,7 +50,7 @@ def _without(match: re.Match[str]) -> str:
 
 
 def _is_name(piece: str) -> bool:
-    """Tell whether a text with digits is a name, such as S3UploadError, and no random id.
+    """Return whether a text with digits is a name, such as S3UploadError, and no random id.
 
     A name has one number, and most of its letters are words that can be pronounced, one of them
     with five letters or more.

@@ -90,7 +90,7 @@ def _notify(cursor: Any, incident: Any, message: str) -> UUID:
         "taken_by": incident.taken_by,
     }
     body = deltas.canonical(data).decode()
-    cursor.execute(SQL.tell, (news, incident.workspace, message, incident.id, body))
+    cursor.execute(SQL.announce, (news, incident.workspace, message, incident.id, body))
     return news
 
 

@@ -53,7 +53,7 @@ SELECT d.endpoint_id, d.recipient FROM gp_outbox o JOIN gp_delivery d ON d.news_
 JOIN gp_endpoint e ON e.id = d.endpoint_id AND e.kind <> 'webhook'
 WHERE o.incident_id = %s::uuid AND d.done_at IS NULL AND d.failed_at IS NULL AND d.claim IS NULL
 
--- tell -- The news itself; its deliveries are written with it, so nobody has to fan it out.
+-- announce -- The news itself; its deliveries are written with it, so nobody has to fan it out.
 INSERT INTO gp_outbox (id, workspace_id, kind, incident_id, data, done_at)
 VALUES (%s::uuid, %s::uuid, %s::varchar, %s::uuid, %s::jsonb, clock_timestamp())
 

@@ -185,7 +185,7 @@ def _values(row: Endpoint, wanted: Wanted) -> dict[str, Any]:
 
 
 def _is_stored(row: Endpoint, address: str) -> bool:
-    """Tell whether it is the stored address already; one that cannot be read is another."""
+    """Return whether it is the stored address already; one that cannot be read is another."""
     try:
         return ENDPOINT_ADDRESS.decrypt(row.address, row.id) == address
     except CannotDecrypt:

@@ -23,7 +23,7 @@ from checkpoints.state import deltas
 
 from .. import queries
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS
-from ..signals import decision_told
+from ..signals import decision_announced
 from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, due, members, wanted
 from .texts.kinds import ACCESS, ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS, TO_PEOPLE
 
@@ -124,7 +124,7 @@ def _spread(limit: int, *, only: UUID | None = None) -> int:
                 (decided,),
             )
             for thread, queue in cursor.fetchall():
-                ring = partial(decision_told.send_robust, sender=None)
+                ring = partial(decision_announced.send_robust, sender=None)
                 transaction.on_commit(partial(ring, thread_id=thread, queue=queue))
     return len(news)
 

@@ -14,17 +14,17 @@ _known: dict[UUID, tuple[float, tuple[bool, bool, bool]]] = {}
 
 
 def exist(workspace: UUID) -> bool:
-    """Tell whether one about nodes may be active; changes elsewhere show after SECONDS."""
+    """Return whether one about nodes may be active; changes elsewhere show after SECONDS."""
     return _read(workspace)[1]
 
 
 def any_exist(workspace: UUID) -> bool:
-    """Tell whether any policy may be active; changes elsewhere show after SECONDS."""
+    """Return whether any policy may be active; changes elsewhere show after SECONDS."""
     return _read(workspace)[0]
 
 
 def any_block(workspace: UUID) -> bool:
-    """Tell whether one that blocks may be active; changes elsewhere show after SECONDS."""
+    """Return whether one that blocks may be active; changes elsewhere show after SECONDS."""
     return _read(workspace)[2]
 
 

@@ -232,7 +232,7 @@ def any_active(workspace: UUID) -> tuple[bool, bool, bool]:
 
 
 def any_about(workspace: UUID, subject: Literal["operation"]) -> bool:
-    """Tell whether the condition of an active policy has this word."""
+    """Return whether the condition of an active policy has this word."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT 1 FROM gp_policy p JOIN gp_policy_version v "

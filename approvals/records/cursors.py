@@ -63,7 +63,7 @@ def read_cursor(walk: str, cursor: str) -> Cursor:
 
 
 def _is_moment(text: str) -> bool:
-    """Tell whether PostgreSQL would read it: bounds, and open transactions between, in order."""
+    """Return whether PostgreSQL would read it: bounds, and open transactions between, in order."""
     if not text:
         return True
     parts = _MOMENT.fullmatch(text)

@@ -242,7 +242,7 @@ class Approvals:
             data.get("what_next", ""),
             data.get("for", ""),
         ):
-            raise Broken(event.seq, "the decision it names is not the one it tells of")
+            raise Broken(event.seq, "the decision it names is not the one that it names")
         self._decided += 1
 
 

@@ -42,6 +42,8 @@ def keep_report(
                 },
             )
         if of == "thread":
-            tell = partial(record_judged.send_robust, sender=None)
-            transaction.on_commit(partial(tell, thread_id=report.ident, workspace=noted.workspace))
+            announce = partial(record_judged.send_robust, sender=None)
+            transaction.on_commit(
+                partial(announce, thread_id=report.ident, workspace=noted.workspace)
+            )
     return noted

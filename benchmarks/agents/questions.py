@@ -22,7 +22,7 @@ class Asking(State):
     """When each line was reached."""
 
     began: float = 0.0
-    went_on: float = 0.0
+    continued_at: float = 0.0
 
 
 asking = Graph("bench-asking", Asking, version=1)
@@ -38,13 +38,13 @@ def begin(state: Asking, ctx: Context) -> dict[str, object]:
 def ask(state: Asking, ctx: Context) -> dict[str, object]:
     """A question; the line after it is the next line."""
     ctx.ask("Go on?")
-    return {"went_on": clock()}
+    return {"continued_at": clock()}
 
 
 class Acting(State):
     """When the effect was reached."""
 
-    went_on: float = 0.0
+    continued_at: float = 0.0
 
 
 acting = Graph("bench-acting", Acting, version=1)
@@ -60,4 +60,4 @@ def note(*, key: str) -> float:
 def act(state: Acting, ctx: Context) -> dict[str, object]:
     """A gate before an effect."""
     done = ctx.effect(note, {}, gate=Gate("Note the time"))
-    return {"went_on": float(done.result)}
+    return {"continued_at": float(done.result)}

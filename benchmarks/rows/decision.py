@@ -119,8 +119,8 @@ def decided(reviewer: Reviewer, agent: str, verdict: str, args: Any) -> tuple[fl
     (approval,) = approvals.for_thread(thread, open_only=True)
     sent = reviewer.decide(approval, verdict, args)
     wait_for(thread, Status.SUCCEEDED, first_after=0.02)
-    went_on = head_state(thread)["went_on"]
-    return went_on - event_time(thread, "approval.decided"), went_on - sent, thread
+    continued_at = head_state(thread)["continued_at"]
+    return continued_at - event_time(thread, "approval.decided"), continued_at - sent, thread
 
 
 def measure(bench: Bench, scale: float) -> Measured:

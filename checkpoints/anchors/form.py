@@ -30,7 +30,7 @@ class Anchor:
 
     @property
     def holds(self) -> bool:
-        """Tell whether the hashes are those of the content."""
+        """Return whether the hashes are those of the content."""
         digest = hash_of(self.number, self.at, self.previous, self.heads_hash)
         return heads_hash(self.heads) == self.heads_hash and digest == self.hash
 

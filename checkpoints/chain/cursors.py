@@ -135,7 +135,7 @@ class Cursors:
                     raise Broken(seq, f"{row.tool!r} has a cursor, and continues nowhere")
                 payload = stand.saved is not None and stand.saved.input == row.input_hash.hex()
                 if not payload and not self._may_be_untold(stand):
-                    raise Broken(seq, f"no event tells of the cursor of {row.tool!r}")
+                    raise Broken(seq, f"no event records the cursor of {row.tool!r}")
             if len(result) < _AT_ONCE:
                 return
             after = result[-1].id

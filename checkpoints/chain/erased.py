@@ -58,7 +58,7 @@ def verify_erased(log: Log, erasure: Erasure) -> Generator[int]:
     log.check_end()
     recorded = _recorded(log)
     if recorded is None or recorded["erasure"] != str(erasure.id):
-        raise Broken(log.last_seq, "its content is gone, and no event of the workspace tells of it")
+        raise Broken(log.last_seq, "its content is gone, and no event of the workspace records it")
     if (recorded["last_seq"], recorded["last_hash"]) != (log.last_seq, log.last_hash.hex()):
         raise Broken(log.last_seq, "its log does not end where it ended when it was erased")
     if not recorded["remains"] == erasure.remains == remains_of(log.ident):

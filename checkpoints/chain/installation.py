@@ -66,7 +66,7 @@ def unrecorded_users_in_slices() -> Generator[int, None, list[ChainReport]]:
     names = ", ".join(repr(name) for name in unknown[:NAMED])
     more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
     who = f"user {names} has" if len(unknown) == 1 else f"users {names}{more} have"
-    what = f"The {who} rights, and no event tells of them."
+    what = f"The {who} rights, and no event records them."
     return [ChainReport(first, False, 0, None, what)]
 
 

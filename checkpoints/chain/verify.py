@@ -233,16 +233,16 @@ class _Verification:
                 )
             if self._origin != self._facts.origin:
                 raise Broken(
-                    self._log.last_seq, "who started it, or its base, is not what the log tells of"
+                    self._log.last_seq, "who started it, or its base, is not what the log records"
                 )
             if self._brought != self._facts.brought:
-                raise Broken(self._log.last_seq, "what was imported is not what the log tells of")
+                raise Broken(self._log.last_seq, "what was imported is not what the log records")
             if self._pinned != self._facts.pinned:
-                raise Broken(self._log.last_seq, "the pin is not what the log tells of")
+                raise Broken(self._log.last_seq, "the pin is not what the log records")
             if self._facts.closed:
                 raise Broken(self._log.last_seq, "it is marked as closed, by no approved erasure")
             if wrong := self._logged_row.differs(self._facts.columns, n_steps=self._past.n_steps):
-                raise Broken(self._log.last_seq, f"{wrong} is not what the log tells of")
+                raise Broken(self._log.last_seq, f"{wrong} is not what the log records")
             if not self._past.is_searched_by(*self._facts.searchable):
                 raise Broken(self._log.last_seq, "what it is searched by is not in its state")
             for _, wrong in altered_versions(self._facts.columns.agent_version):

@@ -44,7 +44,7 @@ def altered_versions(only: UUID | None = None) -> Iterator[tuple[UUID, str]]:
     for ident, content in former:
         if ident not in recorded:
             called = f"the version {content['version']} of the agent {content['agent']!r}"
-            yield ident, f"{called} is there, and no event tells of it"
+            yield ident, f"{called} is there, and no event records it"
         elif recorded[ident] != content_id(content):
             yield ident, _altered(content, "stood there when the record began")
 

@@ -152,7 +152,7 @@ class Settings:
             # A user is on record in the logs of some workspaces, and comes into others.
             if changed and columns and table.of:
                 who = _called(table, ident, columns)
-                raise Broken(event.seq, f"{who} was there before it, and no event tells of it")
+                raise Broken(event.seq, f"{who} was there before it, and no event records it")
         elif before is not None:
             open_to = () if was is not None else may_change or ()
             wrong = _differs(
@@ -187,7 +187,7 @@ def _differs(columns: recorded.Columns | None, stored: recorded.Columns | None) 
     if columns is None or stored is None:
         if columns is stored:
             return ""
-        return "is gone, and no event tells of it" if stored is None else "is there again"
+        return "is gone, and no event records it" if stored is None else "is there again"
     # A column that a later version added is not in older events.
     other = [name for name in stored if name in columns and columns[name] != stored[name]]
     return f"was altered past the log: {', '.join(other)}" if other else ""
@@ -205,7 +205,7 @@ def _refuse_strange(
             continue
         wrong = "is there" if table.untouched is None else _differs(table.untouched, stored[ident])
         who = _called(table, ident, stored[ident])
-        raise Broken(last_seq, f"{who} {wrong}, and no event tells of it")
+        raise Broken(last_seq, f"{who} {wrong}, and no event records it")
 
 
 def _called(table: recorded.RecordedTable, ident: str, columns: recorded.Columns | None) -> str:

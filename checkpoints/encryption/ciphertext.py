@@ -58,7 +58,7 @@ def decrypt(stored: str, location: str) -> str:
 
 
 def is_encrypted(stored: str) -> bool:
-    """Tell whether a stored text is ciphertext."""
+    """Return whether a stored text is ciphertext."""
     return stored.startswith(PREFIX)
 
 

@@ -20,7 +20,7 @@ def keyed_digest(of: str, body: bytes) -> bytes:
 
 
 def fits_digest(stored: bytes, of: str, body: bytes) -> bool:
-    """Tell whether a stored digest is that of this body, under any key or under none."""
+    """Return whether a stored digest is that of this body, under any key or under none."""
     keys = (settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS))
     known = (*(_digest(key, of, body) for key in keys), sha256(body).digest())
     return any(hmac.compare_digest(stored, one) for one in known)

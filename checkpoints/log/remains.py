@@ -56,7 +56,7 @@ def parts() -> list[Part]:
 
 
 def is_blank(data: Any) -> bool:
-    """Tell whether stored JSON is what erasure leaves in the place of content."""
+    """Return whether stored JSON is what erasure leaves in the place of content."""
     return bool(data == BLANK)
 
 

@@ -189,7 +189,7 @@ _BRANCH_RANGES = f"{BRANCHES} SELECT thread_id, branch, lo, hi, hi_step FROM seg
 
 
 def edited_since(thread: ThreadRow) -> bool:
-    """Tell whether somebody edited a failed thread, or one in attention, after it stopped."""
+    """Return whether somebody edited a failed thread, or one in attention, after it stopped."""
     return thread.status in (Status.FAILED, Status.ATTENTION) and bool(
         rows(
             "SELECT 1 FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = %s::uuid "

@@ -47,7 +47,7 @@ def readers_of(channels: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def is_envelope(value: Any) -> bool:
-    """Tell whether a value is what stands in the place of an encrypted one."""
+    """Return whether a value is what stands in the place of an encrypted one."""
     return (
         isinstance(value, Mapping)
         and value.keys() == {ENCRYPTED}

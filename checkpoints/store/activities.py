@@ -195,7 +195,7 @@ def failing(error: str, retry_in: float | None) -> dict[str, Any]:
     return payload if retry_in is None else payload | {"retry_in": round(retry_in, 3)}
 
 
-def told_by(activity: NewActivity, error: str) -> EventKind:
+def recorded_kind(activity: NewActivity, error: str) -> EventKind:
     """The kind of the event that tells of an attempt at a pure activity."""
     if activity.kind == "model":
         return EventKind.MODEL_FAILED if error else EventKind.MODEL_ANSWERED
@@ -233,7 +233,7 @@ def recorded(
     data |= failing(error, retry_in)
     if usage:
         data["usage"] = usage
-    return row, NewEvent(told_by(activity, error), data, owner, NAMING_V)
+    return row, NewEvent(recorded_kind(activity, error), data, owner, NAMING_V)
 
 
 def started(owner: str, activity: NewActivity) -> tuple[Insert, NewEvent]:

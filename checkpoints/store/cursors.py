@@ -105,10 +105,10 @@ def bring_cursors(thread: UUID, rows: Iterable[Mapping[str, Any]], *, workspace:
 
 
 def _check(row: Mapping[str, Any]) -> None:
-    args, stood = row["args"], (row["cursor"] or "").encode()
+    args, cursor = row["args"], (row["cursor"] or "").encode()
     if row["kind"] in ("effect", "node"):
         raise BadCapsule(f"The capsule has a cursor of {_named(row)}, which can have none.")
-    if not stood or len(stood) > CURSOR_BYTES:
+    if not cursor or len(cursor) > CURSOR_BYTES:
         raise BadCapsule(f"The cursor of {_named(row)} is empty or over {CURSOR_BYTES:,} bytes.")
     if not 0 < row["attempts"] < ATTEMPTS_MAX:
         raise BadCapsule(f"The cursor of {_named(row)} cannot be of attempt {row['attempts']}.")

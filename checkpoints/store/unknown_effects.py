@@ -63,7 +63,7 @@ def note_unknown(work: Work, activity: UUID) -> None:
             (LOST, activity),
         )
     ]
-    move.events = [told_unknown(effect, work.owner)]
+    move.events = [unknown_event(effect, work.owner)]
     move.returning = SEEN
     row = perform(move)
     if row is None:
@@ -71,7 +71,7 @@ def note_unknown(work: Work, activity: UUID) -> None:
     update_work(work, row)
 
 
-def told_unknown(effect: NewActivity, actor: str) -> NewEvent:
+def unknown_event(effect: NewActivity, actor: str) -> NewEvent:
     """The event that an effect's outcome is unknown."""
     payload = name_activity(effect) | {
         "state": "unknown",

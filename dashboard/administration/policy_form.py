@@ -225,11 +225,11 @@ def differences(newer: VersionRow, older: VersionRow | None) -> list[tuple[str, 
     """(heading, before, after) of what a version changed; of the first one everything it says."""
     now = as_form(newer)
     then: Mapping[str, str] = {} if older is None else as_form(older)
-    plain = said_by_default() if older is None else then
+    plain = default_values() if older is None else then
     return [(k, then.get(k, ""), v) for k, v in now.items() if plain.get(k, "") != v]
 
 
-def said_by_default() -> dict[str, str]:
+def default_values() -> dict[str, str]:
     """The form's default values, by heading."""
     plain = Terms()
     return {

@@ -15,5 +15,5 @@ def usable_endpoints(actor: Actor) -> list[EndpointRow]:
 
 
 def writes_to_people(row: EndpointRow) -> bool:
-    """Tell whether an endpoint writes to people, at an address of theirs."""
+    """Return whether an endpoint writes to people, at an address of theirs."""
     return row.kind in TO_PEOPLE and not row.target

@@ -236,10 +236,10 @@ def _decided(actor: Actor, carried: Carried) -> tuple[int, dict[str, Any]]:
         if error.retry_after:
             raise
         return error.status, of_action(error)
-    return 200, told_of(row)
+    return 200, delivery_answer(row)
 
 
-def told_of(row: ApprovalRow) -> dict[str, Any]:
+def delivery_answer(row: ApprovalRow) -> dict[str, Any]:
     """Describe a request to the sender of a delivery: its outcome, none of its arguments."""
     return {
         "approval": str(row.id),

@@ -28,7 +28,7 @@ def distinctions(rows: Sequence[InboxRow]) -> dict[UUID, str]:
         by_tool.setdefault((row.agent, row.tool), []).append(row)
     for alike in by_tool.values():
         values = {row.id: dict(_values(row.args)) for row in alike}
-        path = _telling(list(values.values()))
+        path = _distinct_path(list(values.values()))
         for row in alike:
             if row.sentence and row.sentence not in row.title:
                 results[row.id] = row.sentence
@@ -38,7 +38,7 @@ def distinctions(rows: Sequence[InboxRow]) -> dict[UUID, str]:
     return results
 
 
-def _telling(many: Sequence[Mapping[str, str]]) -> str:
+def _distinct_path(many: Sequence[Mapping[str, str]]) -> str:
     """The path whose value differs in most of these; of equals one that people look at first."""
     paths = list(dict.fromkeys(path for values in many for path in values))
     if not paths:

@@ -89,7 +89,7 @@ def _counted(lane: Lane, known: Mapping[UUID, OpenIncident], *, whole: bool) -> 
 
 
 def _chooses_code(row: ThreadRow) -> bool:
-    """Tell whether the head of the lane already counts it among those that need a choice."""
+    """Return whether the head of the lane already counts it among those that need a choice."""
     return isinstance(row.waiting_on, dict) and row.waiting_on.get("kind") == "code"
 
 

@@ -116,14 +116,14 @@ def _readable(
 
 
 # What says nothing of two channels together, and nothing of how many there are.
-_TELLING = {"$defs", "$schema", "additionalProperties", "default", "description", "examples"} | {
+_SIMPLE = {"$defs", "$schema", "additionalProperties", "default", "description", "examples"} | {
     "properties", "required", "title", "type",
 }  # fmt: skip
 
 
 def _each_by_itself(schema: Mapping[str, Any]) -> bool:
     """True if a channel's value can be judged without the others."""
-    return schema.keys() <= _TELLING and all(
+    return schema.keys() <= _SIMPLE and all(
         ref.startswith("#/$defs/") for ref in _references(schema)
     )
 

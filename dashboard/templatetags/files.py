@@ -23,5 +23,5 @@ def preview_url(file: Any) -> str:
 
 @register.filter
 def is_picture(file: Any) -> bool:
-    """Tell whether a file says that it is a picture which pages show."""
+    """Return whether a file says that it is a picture which pages show."""
     return file.media_type in PICTURES

@@ -166,7 +166,7 @@ def _preview(plan: ForkPlan) -> ForkPreview:
 
 
 def _beyond(plan: ForkPlan, limits: Mapping[str, Any]) -> bool:
-    """Tell whether the calls that are made again may cost more than the budget allows."""
+    """Return whether the calls that are made again may cost more than the budget allows."""
     expected = plan.expected
     tokens = sum(expected.tokens(fate) for fate in (AGAIN, MAYBE))
     cost = sum(Decimal(expected.cost(fate)) for fate in (AGAIN, MAYBE))

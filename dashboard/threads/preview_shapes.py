@@ -8,7 +8,7 @@ from uuid import UUID
 from dashboard.documents.state_shape import Shape
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
 
-CALLS_TOLD = 200
+CALLS_LISTED = 200
 
 
 class ExpectedCall(Shape):
@@ -76,7 +76,7 @@ class ExpectedCalls(Shape):
                     "tokens": call.tokens,
                     "cost": f"{call.cost:f}",
                 }
-                for call in expected.calls[:CALLS_TOLD]
+                for call in expected.calls[:CALLS_LISTED]
             ],
         }
 

@@ -157,19 +157,19 @@ def _event_cells(event: EventRow, names: dict[str, str]) -> tuple[object, ...]:
 
 def _follow(command: PersonalCommand, actor: Actor, row: ThreadRow, kinds: list[str]) -> None:
     """Print events as they come, each once, in order; JSON Lines with --json."""
-    seq, said_away = int(command.options["after"]), False
+    seq, warned = int(command.options["after"]), False
     while True:
         try:
             # Read before the events: what comes between the two is shown in the next turn.
             live = queries.thread(row.id, workspace=actor.workspace).live
             result = queries.events_after(row.id, seq, limit=BATCH, kinds=kinds)
             names = people(e.actor for e in result)
-            said_away = False
+            warned = False
         except (OperationalError, InterfaceError):
             connection.close()
-            if not said_away:
+            if not warned:
                 command.say("The database does not answer; trying again.")
-            said_away = True
+            warned = True
             time.sleep(FOLLOW_SECONDS)
             continue
         for event in result:

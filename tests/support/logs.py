@@ -34,7 +34,7 @@ def logged_by(config: dict[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def said_by(module: ModuleType) -> Iterator[list[Any]]:
+def logs_of(module: ModuleType) -> Iterator[list[Any]]:
     """The entries that a module logs meanwhile, whatever its logger was first used under."""
     former = module.log
     with structlog.testing.capture_logs() as entries:

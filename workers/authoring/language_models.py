@@ -40,7 +40,7 @@ COST_PLACES = 6
 CONVERSATION_MAX: Final = 200
 type IfGone = Literal["fail", "restart"]
 IF_GONE: Final = ("fail", "restart")
-TOLD_CHARACTERS = 20_000  # of a reasoning or of arguments in an event; the record has the whole
+EVENT_CHARACTERS = 20_000  # of a reasoning or of arguments in an event; the record has the whole
 _NAMED_IF_SET = ("tokens_cached", "tokens_reasoning", "finish_reason", "request_id")
 NONE_INSTALLED = (
     f"There is no model to ask. Name one: {SETTING}=openai:NAME or anthropic:NAME for all "
@@ -261,7 +261,7 @@ def events_of(returned: Any, result: Any) -> Iterator[tuple[EventKind, dict[str,
         yield EventKind.MODEL_REASONED, {"text": _cut(reasoning)}
     for call in recorded.get("tool_calls", ()):
         arguments = deltas.canonical(call["arguments"])
-        fits = len(arguments) <= TOLD_CHARACTERS
+        fits = len(arguments) <= EVENT_CHARACTERS
         more = {"error": _cut(call["error"])} if call.get("error") else {}
         yield (
             EventKind.MODEL_TOOL_CALLED,
@@ -275,7 +275,7 @@ def events_of(returned: Any, result: Any) -> Iterator[tuple[EventKind, dict[str,
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= TOLD_CHARACTERS else f"{text[:TOLD_CHARACTERS]}…"
+    return text if len(text) <= EVENT_CHARACTERS else f"{text[:EVENT_CHARACTERS]}…"
 
 
 def used(reply: Any) -> tuple[str, dict[str, Any]]:

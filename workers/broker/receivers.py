@@ -8,7 +8,7 @@ from uuid import UUID
 from django.dispatch import receiver
 
 from approvals.notify.stuck_threads import announce_waiting_work
-from approvals.signals import decision_told
+from approvals.signals import decision_announced
 from checkpoints import store
 from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.signals import child_ended, thread_queued
@@ -20,7 +20,7 @@ RING_KEPT_SECONDS = 5.0
 
 
 @receiver(thread_queued, dispatch_uid="workers.broker.doorbell")
-@receiver(decision_told, dispatch_uid="workers.broker.doorbell.told")
+@receiver(decision_announced, dispatch_uid="workers.broker.doorbell.announced")
 def ring(*, thread_id: UUID, queue: str, **_kwargs: Any) -> bool:
     """Send the id to the queue; False: the broker is away, which may never fail a commit."""
     if queue == EXTERNAL_QUEUE:

@@ -13,7 +13,7 @@ from checkpoints.states import EventKind
 from checkpoints.store import NewEvent, next_checkpoint
 
 from ..authoring.graph import END, Graph, Node
-from ..step.advice import TOLD_BYTES, reason_of, storable
+from ..step.advice import EVENT_BYTES, reason_of, storable
 from ..step.guard import guarded
 from ..step.ledger import Ledger
 from ..step.step import OpenStep
@@ -104,7 +104,7 @@ def _ways(
         chosen.update(n for n in names if n != END)
         if because is not None:
             if because:
-                storable(because, f"Why {node.name!r} goes this way", at_most=TOLD_BYTES)
+                storable(because, f"Why {node.name!r} goes this way", at_most=EVENT_BYTES)
                 step.refuse_secrets(because, f"Why {node.name!r} goes this way")
             events.append(
                 NewEvent(

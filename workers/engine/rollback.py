@@ -22,7 +22,7 @@ from ..authoring.errors import StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Tool
 from ..authoring.time_limits import within
-from ..step.advice import TOLD_BYTES, exact_form
+from ..step.advice import EVENT_BYTES, exact_form
 from ..step.answers import describe, result_of
 from ..step.ledger import Ledger
 from ..step.results import bounded_form, value_of
@@ -139,7 +139,7 @@ class Undoing:
             why = what_is_secret(marked.readable(result), exempt=self.exempt, of=name)
             if not why:
                 keep = partial(self.ledger.artifact, self.work)
-                return bounded_form(result, f"undo of {name}", keep, TOLD_BYTES)
+                return bounded_form(result, f"undo of {name}", keep, EVENT_BYTES)
             why = f"What the undo returned holds {why}."
         except (StepFailed, TypeError, ValueError) as error:
             why = describe(error)

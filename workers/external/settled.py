@@ -22,7 +22,7 @@ from checkpoints.views import ActivityRow
 
 from ..engine.rollback import Undoing
 from ..node.unknown_effects import unknown_outcome
-from ..step.advice import TOLD_BYTES
+from ..step.advice import EVENT_BYTES
 from ..step.answers import answered
 from ..step.results import bounded_form
 from .open_step import ReportedLedger, open_step
@@ -178,7 +178,7 @@ def settle_undo(work: Work, activity: UUID, *, result: Any, error: str) -> None:
             how: dict[str, Any] = {"kind": EventKind.COMPENSATION_FAILED, "error": error}
         else:
             keep = partial(ledger.artifact, work)
-            form = bounded_form(result, f"undo of {effect.tool}", keep, TOLD_BYTES)
+            form = bounded_form(result, f"undo of {effect.tool}", keep, EVENT_BYTES)
             how = {"kind": EventKind.COMPENSATION_FINISHED, "result": form}
         ledger.compensation(work, activity, tool=effect.tool, **how)
     go_back_if_undone(work)

@@ -118,7 +118,7 @@ def error_in(
         status = _MINIMAX.get(code, 500) if isinstance(code, int) else 500
         return ServerError(_line(base.get("status_msg") or f"error {code}"), status)
     error = value.get("error")
-    if error or is_refused or _tells_error(value, name):
+    if error or is_refused or _is_error(value, name):
         about = error if isinstance(error, Mapping) else {"message": error} if error else value
         if isinstance(about.get("error"), Mapping):  # wrapped once more by a gateway
             about = about["error"]
@@ -133,7 +133,7 @@ def error_in(
     return None
 
 
-def _tells_error(value: Mapping[str, Any], name: str) -> bool:
+def _is_error(value: Mapping[str, Any], name: str) -> bool:
     if name == "error" or value.get("type") == "error" or value.get("object") == "error":
         return True
     if value.get("success") is False or value.get("status") == "error":

@@ -176,8 +176,8 @@ async def _streamed(model: Model, query: Mapping[str, Any]) -> ModelResponse:
                 tokens.grow(event.delta.content_delta)
         response = stream.get()
     # Where the provider did not say why it ended, the library makes "stop" of it.
-    said_why = {"finish_reason", "refusal"} & details_of(response).keys()
-    if response.state != "complete" or not said_why:
+    reasons = {"finish_reason", "refusal"} & details_of(response).keys()
+    if response.state != "complete" or not reasons:
         failure, text = BrokenOff(), response.text or ""
         keep_answer(str(failure), raw="", size=len(text.encode()), text=text)
         raise failure

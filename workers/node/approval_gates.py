@@ -28,7 +28,7 @@ from checkpoints.views import ActivityRow
 
 from ..authoring.errors import Expired, GateReached, Halted, Rejected, StepFailed
 from ..authoring.graph import Gate
-from ..step.advice import TOLD_BYTES, check_gate, storable
+from ..step.advice import EVENT_BYTES, check_gate, storable
 from ..step.answers import describe, result_of
 from ..step.rules import POLICIES_CHANGED
 from ..step.secret_values import refuse_secrets
@@ -258,7 +258,7 @@ class Gates(Recording):
         if act.undescribed and NOT_DESCRIBED not in text:
             text = f"{text}\n\n{NOT_DESCRIBED} {plain(act.undescribed)[:WHY_MAX]}".strip()
         payload = {"title": request.title, "description": text, "reasons": [*request.reasons]}
-        storable(payload, f"What the gate before {act.tool!r} says", at_most=TOLD_BYTES)
+        storable(payload, f"What the gate before {act.tool!r} says", at_most=EVENT_BYTES)
         if former is None:
             self._step.refuse_secrets(payload, f"What the gate before {act.tool!r} says")
         version, terms, risk = self._terms(request, rule, former if gate is None else None)
@@ -332,7 +332,7 @@ class Gates(Recording):
             values = {"question": request.text, "args": approval.shown_args}
 
             def call(value: Any = values, decision: UUID = request.decision) -> str:
-                text = said_by(answer, deltas.copied(value))
+                text = reply_text(answer, deltas.copied(value))
                 step.add_event(replied(approval.id, decision, text, actor=step.work.owner))
                 return text
 
@@ -373,7 +373,7 @@ def decided_args(approval: ApprovalRow, value: Any) -> Any:
     return deltas.copied(approval.decided_args) if approval.outcome == "edit" else value
 
 
-def said_by(answer: Callable[..., Any] | None, value: Any) -> str:
+def reply_text(answer: Callable[..., Any] | None, value: Any) -> str:
     """The agent's answer to a question that was asked back, always a text that can be kept."""
     if answer is None:
         return NO_ANSWER
@@ -381,7 +381,7 @@ def said_by(answer: Callable[..., Any] | None, value: Any) -> str:
         text = result_of(lambda: answer(value["question"], value["args"]))
         if not isinstance(text, str) or not text.strip():
             raise StepFailed("it said nothing that is text.")
-        storable(text, "Its answer", at_most=TOLD_BYTES)
+        storable(text, "Its answer", at_most=EVENT_BYTES)
         refuse_secrets(text, "Its answer", ())
     except (MemoryError, ConcurrentModificationError):
         raise

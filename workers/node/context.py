@@ -34,12 +34,12 @@ from ..authoring.tools import Tool
 from ..language.configuration import answering, estimate_of, is_configured
 from ..language.conversations import ask_in_conversation
 from ..step import answer_notes, token_stream
-from ..step.advice import TOLD_BYTES, check_activity, storable
+from ..step.advice import EVENT_BYTES, check_activity, storable
 from ..step.answers import sha_of
 from ..step.secret_values import read_secret
 from ..step.swallowed_stops import notes_stops
 from .children import Children
-from .cursors import check_told
+from .cursors import check_cursor
 from .held_calls import as_tool, named_args
 from .records import here
 from .reuse import Sparing, Used
@@ -314,7 +314,7 @@ class Context(Children):
         }
         if facts:
             data["facts"] = plain(facts)
-        storable(data, "This thought", at_most=TOLD_BYTES)
+        storable(data, "This thought", at_most=EVENT_BYTES)
         self._step.think(self._node, ordinal, data)
 
     def suggest_title(self, title: str) -> None:
@@ -356,7 +356,7 @@ class Context(Children):
             if number is not None and not is_number(number):
                 raise StepFailed(f"{what} of a progress must be a number, not {shown(number)}.")
         payload = {"node": self._node, "done": done, "total": total, "text": text}
-        storable(payload, "This progress", at_most=TOLD_BYTES)
+        storable(payload, "This progress", at_most=EVENT_BYTES)
         self._step.refuse_secrets(payload, "This progress")
         visible = None if done is None else payload
         if not self._keeps_cursor:
@@ -364,7 +364,7 @@ class Context(Children):
         step.heartbeat.check()
         stops, saved = False, False
         if cursor is not None:
-            check_told(activity.kind, every)
+            check_cursor(activity.kind, every)
             cursor = self._scratch.as_texts(cursor)
             step.refuse_secrets(cursor, "This cursor", of=activity.tool)
             stamps = self._scratch.stamps(cursor)

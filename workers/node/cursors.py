@@ -79,7 +79,7 @@ def left_by(known: ActivityRow | None, value: Any) -> tuple[bytes | None, dict[s
     return deltas.canonical(known.cursor), {"salt": known.salt} if known.salt else {}
 
 
-def check_told(kind: str, every: Any) -> None:
+def check_cursor(kind: str, every: Any) -> None:
     """Refuse a cursor where none can be kept, and a count that is none."""
     if kind == "effect":
         raise StepFailed(

@@ -26,7 +26,7 @@ from ..authoring.checks import shown
 from ..authoring.errors import GateReached, Rejected, StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Gate
-from ..step.advice import TOLD_BYTES, check_request, storable
+from ..step.advice import EVENT_BYTES, check_request, storable
 from ..step.answers import Answer
 from .approval_gates import Act, Gates, decided_args, settled
 
@@ -90,7 +90,7 @@ class Interrupts(Gates):
         values = {"question": question}
         _check_question(question, schema, more)
         payload = {**values, "schema": schema, **more}
-        storable(payload, "What this question says", at_most=TOLD_BYTES)
+        storable(payload, "What this question says", at_most=EVENT_BYTES)
         if approval is None or approval.status == "withdrawn":
             self._step.refuse_secrets(payload, "What this question says")
             proposal = Proposal(
@@ -256,7 +256,7 @@ def interrupt_of(values: Any, path: str = "$") -> Interrupt:
         raise _unfit(f"{path}.description", "must be a text")
     storable(name, f"The interrupt's {inner}.action")
     storable(args, f"The interrupt's {inner}.args")
-    storable(message or "", f"The interrupt's {path}.description", at_most=TOLD_BYTES)
+    storable(message or "", f"The interrupt's {path}.description", at_most=EVENT_BYTES)
     return Interrupt(name, args, verdicts, message or "")
 
 

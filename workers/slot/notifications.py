@@ -17,7 +17,7 @@ _senders: list[Sender] = []
 
 
 @worker_ready.connect(dispatch_uid="workers.slot.notifications.start")
-def start_telling(**_kwargs: Any) -> None:
+def start_sender(**_kwargs: Any) -> None:
     """Begin with the worker."""
     sender = Sender(turn=forks.Turn().taken)
     sender.start()
@@ -25,7 +25,7 @@ def start_telling(**_kwargs: Any) -> None:
 
 
 @worker_shutdown.connect(dispatch_uid="workers.slot.notifications.stop")
-def stop_telling(**_kwargs: Any) -> None:
+def stop_senders(**_kwargs: Any) -> None:
     """End with the worker; what is on its way and not noted is sent again."""
     while _senders:
         _senders.pop().stop()

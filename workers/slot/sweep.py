@@ -77,7 +77,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "incidents": _look_for_incidents,
         "figures": lambda: store.fold_due() if _figures_turn.is_due() else 0,
         "budgets": lambda: announce_budgets(owner=owner) if _budgets_turn.is_due() else 0,
-        "folders": _tell_of_folders,
+        "folders": _announce_folders,
         "erased": store.carry_on_erasures,
         "retired": _call_retention,
         "forgotten": store.forget_rows_set_aside,
@@ -119,7 +119,7 @@ def _ring_stranded() -> int:
     return len(rung)
 
 
-def _tell_of_folders() -> int:
+def _announce_folders() -> int:
     """Floors above write them, in their own time; whether there is something to write."""
     if not queries.folders_due():
         return 0

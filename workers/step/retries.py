@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from .step import OpenStep
 
-SAID_MAX = 200
+REASON_MAX = 200
 
 
 class Passing(StrEnum):
@@ -105,7 +105,7 @@ def judge(error: Exception, now: Callable[[], float]) -> Judged:
     """Judge whether an error allows another attempt; `now` gives seconds since 1970."""
     if isinstance(error, RetryLater):
         text = " ".join(str(error).split()).rstrip(".")
-        message = f"said: {text[:SAID_MAX]}"
+        message = f"said: {text[:REASON_MAX]}"
         return Judged(Passing.REFUSED, message, _bounded(error.seconds), crowded=True)
     status, headers = _answer(error)
     if status is not None:

@@ -47,11 +47,11 @@ class Rules:
         return policy.ask(_facts(work, tool="", args={}, node=node))
 
     def asks_before_nodes(self, work: Work) -> bool:
-        """Tell whether a policy may name nodes, by one query a second at most."""
+        """Return whether a policy may name nodes, by one query a second at most."""
         return node_policies.exist(work.workspace)
 
     def asks_of_call(self, work: Work, tool: str, args: Any) -> bool:
-        """Tell whether policies hold a call that its author does not record as an effect.
+        """Return whether policies hold a call that its author does not record as an effect.
 
         Without an active policy one query a second at most.
         """
@@ -61,7 +61,7 @@ class Rules:
         return policy.asks_of_call(_facts(work, tool=tool, args=args), declared=declared)
 
     def may_block(self, work: Work) -> bool:
-        """Tell whether a policy may block, by one query a second at most."""
+        """Return whether a policy may block, by one query a second at most."""
         return node_policies.any_block(work.workspace)
 
     def has_faulty_keys(self, work: Work) -> bool:

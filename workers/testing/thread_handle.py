@@ -376,8 +376,8 @@ class Played:
 
 
 def _line(event: EventRow) -> str:
-    telling = ("text", "title", "error", "reason", "because", "why", "verdict", "tool", "next")
-    message = next((event.data[key] for key in telling if event.data.get(key)), "")
+    described_by = ("text", "title", "error", "reason", "because", "why", "verdict", "tool", "next")
+    message = next((event.data[key] for key in described_by if event.data.get(key)), "")
     node = event.data.get("node", "")
     text = ", ".join(map(str, message)) if isinstance(message, list) else message
     return f"{event.seq:>4}  {event.kind:<22} {node:<12} {text}".rstrip()

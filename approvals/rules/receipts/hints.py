@@ -51,7 +51,7 @@ class Hints:
         self._literals = self._moments = False
 
     def may_hold(self, pieces: Collection[str]) -> bool:
-        """Tell whether a text of these pieces can hold one of those that are wanted."""
+        """Return whether a text of these pieces can hold one of those that are wanted."""
         wanted = (self.words, self.numbers, self.years, self.groups)
         return not all(one.isdisjoint(pieces) for one in wanted)
 
@@ -87,7 +87,7 @@ class Hints:
         self.years.add(f"{day:%Y}")
 
     def may_be(self, value: Any) -> bool:
-        """Tell whether a single value can be one of those that are wanted."""
+        """Return whether a single value can be one of those that are wanted."""
         if value is None or isinstance(value, bool):
             return self._literals
         if not isinstance(value, str):

@@ -42,7 +42,7 @@ class Needle:
 
     @property
     def distinctive(self) -> bool:
-        """Tell whether it says which object is meant: strong, and not the same in most of them."""
+        """Return whether it identifies one object: strong, and not the same in most of them."""
         return self.strong and len(self.members) <= SHARED
 
     def leaves(self) -> Iterator[int]:
@@ -87,7 +87,7 @@ class Needles:
                     self._pieces[piece].append((text, needle))
 
     def may_be_in_json(self, text: str) -> bool:
-        """Tell whether JSON text can hold any of them; quick, wrong only in saying that it can."""
+        """Return whether JSON text may hold any of them; quick, wrong only when it says yes."""
         return "\\u" in text or self._hints.may_hold(pieces_of_json(text))
 
     def of_value(self, value: Any, key: str, unit: str, *, commas: bool = False) -> list[Needle]:
@@ -176,7 +176,7 @@ class Needles:
 
 
 def _stands_in(text: str, wanted: str, *, strict: bool) -> bool:
-    """Tell whether a text has another one somewhere, as a whole token where it is `strict`."""
+    """Return whether a text has another one somewhere, as a whole token where it is `strict`."""
     start = text.find(wanted)
     while start >= 0:
         named = texts.is_name(wanted) and texts.begins_sentence(text, start)
@@ -187,7 +187,7 @@ def _stands_in(text: str, wanted: str, *, strict: bool) -> bool:
 
 
 def _number_agrees(needle: Needle, value: Decimal, unit: str, *, keyed: bool) -> bool:
-    """Tell whether a number with this unit is the one of the proposal."""
+    """Return whether a number with this unit is the one of the proposal."""
     if not agree(needle.unit, needle.own_unit, unit):
         return False
     if keyed or needle.strong:

@@ -49,7 +49,7 @@ class Number:
 
 
 def decimal_commas(text: str) -> bool:
-    """Tell whether a text has decimals with a comma, so that its `1,234` has two readings."""
+    """Return whether a text has decimals with a comma, so that its `1,234` has two readings."""
     return _COMMA_DECIMALS.search(text) is not None
 
 
@@ -112,7 +112,7 @@ def plain(written: str) -> str:
 
 
 def is_strong(value: Decimal) -> bool:
-    """Tell whether a number says enough by itself: three significant digits, and no year."""
+    """Return whether a number says enough by itself: three significant digits, and no year."""
     digits = "".join(map(str, value.normalize().as_tuple().digits))
     if len(digits) < STRONG_DIGITS:
         return False

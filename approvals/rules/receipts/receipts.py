@@ -86,7 +86,7 @@ class _Search:
                 walk.file(file)
 
     def _is_worth_reading(self, text: str, *, lists: str = '[{"') -> bool:
-        """Tell whether a text can hold a value, or a list that sums up to one."""
+        """Return whether a text can hold a value, or a list that sums up to one."""
         if self._needles.may_be_in_json(text):
             return True
         return self._totals.wanted and len(text) <= SUMMED and lists in text
@@ -121,7 +121,7 @@ class _Search:
                 self.records[group] = _Best(record.values, count)
 
     def _is_known(self, needle: Needle) -> bool:
-        """Tell whether a value has a place under its own key already."""
+        """Return whether a value has a place under its own key already."""
         known = self.anywhere.get(id(needle))
         return known is not None and known.keyed
 
@@ -222,7 +222,7 @@ def _contradiction(leaf: Leaf, seen: _Seen | None, best: _Best | None) -> str:
 def _of_another_line(
     leaf: Leaf, seen: _Seen, best: _Best | None, row_of: Mapping[int, str]
 ) -> bool:
-    """Tell whether a value stands in the record of another line of its list, and not in its own."""
+    """Return whether a value is in the record of another line of its list and not in its own."""
     if not leaf.row_of or best is None or best.support < SUPPORT or leaf.group in seen.lines:
         return False
     return any(row_of.get(group) == leaf.row_of for group in seen.lines)

@@ -65,7 +65,7 @@ def _columns(
 
 
 def is_total(leaf: Leaf, lines: Lines) -> bool:
-    """Tell whether a value is the sum of such a column."""
+    """Return whether a value is the sum of such a column."""
     if lines.total is None or len(lines.units) != 1 or leaf.path in lines.paths:
         return False
     (unit,) = lines.units
@@ -73,7 +73,7 @@ def is_total(leaf: Leaf, lines: Lines) -> bool:
 
 
 def is_count(leaf: Leaf, lines: Lines) -> bool:
-    """Tell whether a value says by its key that it counts, and is how many lines there are."""
+    """Return whether a value says by its key that it counts, and is how many lines there are."""
     counts = bool(COUNT_WORDS & set(tokens(leaf.key))) and not isinstance(leaf.value, bool)
     return counts and leaf.value == len(lines.paths) and leaf.path not in lines.paths
 
@@ -90,7 +90,7 @@ class Totals:
 
     @property
     def wanted(self) -> bool:
-        """Tell whether any number of the proposal can be a sum."""
+        """Return whether any number of the proposal can be a sum."""
         return bool(self._rounded)
 
     def of_column(self, column: Column) -> Iterator[Needle]:
@@ -103,7 +103,7 @@ class Totals:
                 yield needle
 
     def _may_be(self, column: Column) -> bool:
-        """Tell whether a rough sum is near a wanted one; where it cannot be made so, it may be."""
+        """Return whether a rough sum is near a wanted one; True where it cannot be made."""
         if not self._rounded or number_of(column.records[0].get(column.key)) is None:
             return False
         try:

@@ -24,7 +24,7 @@ _SCALE_BEHIND: Final = re.compile(rf"[ (]{{0,2}}(?:in )?(?:{_SCALE_WORDS})\b", r
 
 
 def is_whole(text: str, match: re.Match[str]) -> bool:
-    """Tell whether a match (`before`, `sign`, `digits`, `after`) is all that is written there."""
+    """Return whether a match (`before`, `sign`, `digits`, `after`) is all that is written there."""
     start, end = match.span("digits")
     unit_end = match.end("after") if match["after"] else end
     attached = bool(match["after"]) and match.start("after") == end
@@ -44,7 +44,7 @@ def is_whole(text: str, match: re.Match[str]) -> bool:
 
 
 def _are_thousands(before: str, digits: str, behind: str) -> bool:
-    """Tell whether digits are a part of a number whose thousands are set apart by spaces."""
+    """Return whether digits are a part of a number whose thousands are set apart by spaces."""
     if len(digits) <= 3 and _THOUSANDS_BEHIND.match(behind):
         return True
     return bool(re.match(r"\d{3}(?!\d)", digits) and _THOUSANDS_BEFORE.search(before))

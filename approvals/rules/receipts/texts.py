@@ -38,23 +38,23 @@ def accounts_in(text: str) -> Iterator[str]:
 
 
 def is_weak(text: str) -> bool:
-    """Tell whether a text says nothing by itself: too short, or one plain lower-case word."""
+    """Return whether a text says nothing by itself: too short, or one plain lower-case word."""
     return len(text) < SHORT or (text.isalpha() and text.islower())
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text is one word with a capital: a name, or how a sentence begins."""
+    """Return whether a text is one word with a capital: a name, or how a sentence begins."""
     return text.isalpha() and not text.isupper()
 
 
 def begins_sentence(text: str, start: int) -> bool:
-    """Tell whether the word at `start` is the first of a sentence."""
+    """Return whether the word at `start` is the first of a sentence."""
     before = text[:start].rstrip(" \"'“”‘’(")
     return not before or before[-1] in ".!?:;\n"
 
 
 def is_bounded(text: str, start: int, end: int) -> bool:
-    """Tell whether the part is a whole token: no part of a longer word, number or identifier."""
+    """Return whether the part is a whole token: no part of a longer word, number or identifier."""
     if start and _binds(text[start - 1], text[max(start - 2, 0) : start - 1], text[start]):
         return False
     if end == len(text):
@@ -64,7 +64,7 @@ def is_bounded(text: str, start: int, end: int) -> bool:
 
 
 def _binds(next_to: str, beyond: str, edge: str, *, joiners: Container[str] = _JOINERS) -> bool:
-    """Tell whether a character beside a part makes it a part of something longer."""
+    """Return whether a character beside a part makes it a part of something longer."""
     if _in_word(next_to):
         # A path or an address that ends with a joiner continues as well.
         return _in_word(edge) or edge in joiners

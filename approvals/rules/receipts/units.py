@@ -53,7 +53,7 @@ def tokens(key: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def same_key(one: str, other: str) -> bool:
-    """Tell whether two keys are the same name, however it is written."""
+    """Return whether two keys are the same name, however it is written."""
     return bool(one) and bool(other) and (one == other or tokens(one) == tokens(other) != ())
 
 
@@ -72,7 +72,7 @@ def unit_of_key(key: str) -> str:
 
 
 def agree(wanted: str, own: bool, here: str) -> bool:
-    """Tell whether a number of unit `wanted` may be the one that stands with unit `here`.
+    """Return whether a number of unit `wanted` may be the one that stands with unit `here`.
 
     `own`: the value itself names its unit, so the other has to as well.
     """

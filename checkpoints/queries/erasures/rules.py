@@ -66,7 +66,7 @@ def rule_of(workspace: UUID, agent: str) -> RuleRow | None:
 
 
 def any_active() -> bool:
-    """Tell whether any workspace has an active rule; one look at a small table."""
+    """Return whether any workspace has an active rule; one look at a small table."""
     return bool(rows(SQL.any, ())[0][0])
 
 
@@ -76,7 +76,7 @@ def due(after: UUID, *, limit: int) -> list[DueRow]:
 
 
 def all_due(threads: Sequence[UUID], *, days: int) -> bool:
-    """Tell whether all these threads ended at least this many days ago."""
+    """Return whether all these threads ended at least this many days ago."""
     return bool(rows(SQL.all_due, (days, list(threads)))[0][0])
 
 

@@ -67,7 +67,7 @@ def lookup_of(workspace: UUID, selection: Selection) -> Iterator[Lookup]:
 
 
 def _are_few(workspace: UUID, rare: Sequence[Term], expected: int) -> bool:
-    """Tell whether few threads have all terms, counting where the planner does not know words."""
+    """Return whether few threads have all terms, counting where the planner does not know words."""
     few = expected <= FEW
     if any(one.name in ("", "error") for term in rare for one in term.alternatives):
         where, params = _selected(workspace, rare)

@@ -97,7 +97,7 @@ def walked(condition: str) -> str:
 
 
 def is_indexed(term: Term) -> bool:
-    """Tell whether an index has the threads of a term, though in no order of a list."""
+    """Return whether an index has the threads of a term, though in no order of a list."""
     return all(map(_is_indexed, term.alternatives))
 
 

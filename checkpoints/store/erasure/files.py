@@ -59,7 +59,7 @@ def remove_files(erasure: UUID) -> bool:
 
 
 def _is_used(workspace: UUID, sha: str) -> bool:
-    """Tell whether a thread that is not being erased refers to an artifact; in short statements."""
+    """Return whether a thread that is not being erased has an artifact; in short statements."""
     after = _NONE
     while True:
         with connection.cursor() as cursor:

@@ -82,7 +82,7 @@ def written(
 
 
 def _comes_before(a: ActivityRow, call: ActivityRow) -> bool:
-    """Tell whether a record cannot rest on the call: another node's, or one written before it."""
+    """Return whether a record cannot rest on the call: another node's, or one written before it."""
     if a.state != "done" or not (a.kind in ("activity", "model") or a.tool in _DRAWN):
         return False
     return a.node != call.node or a.started_at < call.started_at

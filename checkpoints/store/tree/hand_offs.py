@@ -65,7 +65,7 @@ def commit_and_hand_off(
                 "UPDATE gp_child k SET successor = %s::uuid FROM t WHERE k.child_id = t.id",
                 (hand_off.id,),
             ),
-            reach.pause_goes_over(hand_off.id),
+            reach.move_pause(hand_off.id),
         ]
 
     commit_step(

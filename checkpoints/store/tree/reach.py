@@ -80,12 +80,12 @@ def reach_one(thread: UUID, verb: str, *, actor: str) -> None:
         cursor.execute(SQL.reach_one, (thread, KIND, _ref(verb, actor)))
 
 
-def pause_goes_over(successor: UUID) -> tuple[str, tuple[UUID]]:
+def move_pause(successor: UUID) -> tuple[str, tuple[UUID]]:
     """SQL and values that let a pause of a thread reach its successor, for the move that ends it.
 
     A thread that asked for it in its last step wants the work to stop.
     """
-    return SQL.pause_goes_over, (successor,)
+    return SQL.move_pause, (successor,)
 
 
 def reached() -> list[tuple[UUID, UUID, str]]:

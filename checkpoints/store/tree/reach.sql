@@ -19,7 +19,7 @@ ON CONFLICT (thread_id, kind, ref) DO UPDATE SET id = DEFAULT
 INSERT INTO gp_wake (thread_id, kind, ref) VALUES (%s::uuid, %s::varchar, %s::varchar)
 ON CONFLICT (thread_id, kind, ref) DO UPDATE SET id = DEFAULT
 
--- pause_goes_over -- The pause that was asked for while a thread (t) made its last step, for its
+-- move_pause -- The pause that was asked for while a thread (t) made its last step, for its
 -- successor.
 INSERT INTO gp_wake (thread_id, kind, ref)
 SELECT %s::uuid, 'reach', left('pause ' || t.wish_by, 200) FROM t WHERE t.wish = 'pause'

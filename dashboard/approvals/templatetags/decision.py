@@ -163,7 +163,7 @@ def past(at: datetime | None, seconds: int) -> bool:
 
 
 @register.filter
-def said_of(outcome: str) -> str:
+def outcome_word(outcome: str) -> str:
     """The word of an outcome."""
     return VERDICTS.get(outcome, VERDICTS["approve"])[2]
 

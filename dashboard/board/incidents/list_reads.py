@@ -58,7 +58,7 @@ class IncidentsPage:
 
     @property
     def narrowed(self) -> bool:
-        """Tell whether this is another list than all open incidents."""
+        """Return whether this is another list than all open incidents."""
         return self.selection != IncidentSelection(**USUAL)
 
     @cached_property

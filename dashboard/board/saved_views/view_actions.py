@@ -109,12 +109,12 @@ def one_view(actor: Actor, view_id: UUID) -> ViewRow:
 
 
 def may_open(actor: Actor, surface: str) -> bool:
-    """Tell whether somebody has the page that a view of this surface opens."""
+    """Return whether somebody has the page that a view of this surface opens."""
     return surface != RECORDS or not AUDIT.isdisjoint(actor.roles)
 
 
 def may_change(actor: Actor, row: ViewRow) -> bool:
-    """Tell whether a view that the person sees is theirs to change."""
+    """Return whether a view that the person sees is theirs to change."""
     return row.owner == actor.person or "admin" in actor.roles
 
 

@@ -50,7 +50,7 @@ class ViewBar:
 
     @property
     def may_save(self) -> bool:
-        """Tell whether the person may save this board: it has no mistake in its query."""
+        """Return whether the person may save this board: it has no mistake in its query."""
         return may(self.actor, "save_view") and not readable(self.text, self.actor.workspace)[1]
 
     @cached_property

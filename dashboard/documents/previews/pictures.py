@@ -22,7 +22,7 @@ class Picture:
 
     @property
     def fits(self) -> bool:
-        """Tell whether a browser can draw it without harm."""
+        """Return whether a browser can draw it without harm."""
         return 0 < self.width * self.height <= PIXELS_MAX
 
 

@@ -56,7 +56,7 @@ class Preview:
 
 
 def is_previewed(name: str, media_type: str) -> bool:
-    """Tell whether a file of this name probably has a preview."""
+    """Return whether a file of this name probably has a preview."""
     lower = name.lower()
     if lower.endswith(_PAGES) or media_type in ("text/html", "image/svg+xml"):
         return False

@@ -124,7 +124,7 @@ def _contents(step: LoggedStep) -> Iterator[Content]:
 
 
 def _belongs(event: LoggedEvent, step: LoggedStep) -> bool:
-    """Tell whether an event belongs to the step, not to one left behind before its commit."""
+    """Return whether an event belongs to the step, not to one left behind before its commit."""
     branch, number = event.data.get("branch"), event.data.get("step")
     wanted = step.step
     return branch in (None, step.branch) and (number in (None, wanted) or not step.source)

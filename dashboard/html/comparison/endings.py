@@ -132,7 +132,7 @@ def _exchanged(left: ThreadRow, right: ThreadRow) -> Mapping[str, Any] | None:
 
 
 def _was_called(fork: ThreadRow, exchanged: Mapping[str, Any]) -> bool:
-    """Tell whether the exchanged call was made again: its arguments were other ones there."""
+    """Return whether the exchanged call was made again: its arguments were other ones there."""
     step = exchanged.get("step")
     if not isinstance(step, int) or fork.step < step:
         return False

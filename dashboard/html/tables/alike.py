@@ -81,12 +81,12 @@ class Rows:
 
     @property
     def marked(self) -> bool:
-        """Tell whether any row says where its values come from."""
+        """Return whether any row says where its values come from."""
         return any(row.mark for row in self.rows)
 
     @property
     def stacks(self) -> bool:
-        """Tell whether its rows are blocks on a phone: many columns, and not too many rows."""
+        """Return whether its rows are blocks on a phone: many columns, and not too many rows."""
         return len(self.columns) > COLUMNS_NARROW and self.total <= STACKED_MAX
 
 

@@ -50,7 +50,7 @@ def factor_of(user_id: int) -> FactorRow | None:
 
 
 def has_factor(user_id: int) -> bool:
-    """Tell whether a user signs in with a code as well."""
+    """Return whether a user signs in with a code as well."""
     return SecondFactor.objects.filter(user_id=user_id).exists()
 
 

@@ -26,7 +26,7 @@ MESSAGE: Final = (
 
 
 def is_missing(user: Any, grant: Any, roles: Collection[str], workspace: UUID) -> bool:
-    """Tell whether somebody with these roles in a workspace must have a second factor and has none.
+    """Return whether a user with these roles in a workspace lacks a required second factor.
 
     The rule is the one that was read with the token (`grant`) or the user, where it was: nothing
     more is read then where no role of theirs needs one.

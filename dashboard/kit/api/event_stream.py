@@ -70,7 +70,7 @@ def event_stream(followed: Followed, after: int) -> StreamingHttpResponse:
 
 async def _messages(followed: Followed, seq: int) -> AsyncIterator[bytes]:
     hub = await process.hub()
-    began = checked_at = said_at = time.monotonic()
+    began = checked_at = sent_at = time.monotonic()
     yield f"retry: {RETRY_MS}\n\n".encode()
     with hub.followers.follow(followed.thread) as news:
         while time.monotonic() - began < settings.GATEPOST_STREAM_SECONDS:
@@ -92,11 +92,11 @@ async def _messages(followed: Followed, seq: int) -> AsyncIterator[bytes]:
                 seq = row.seq
                 yield _message(row.kind, json_value(row), seq)
             if rows:
-                said_at = time.monotonic()
+                sent_at = time.monotonic()
             if len(rows) == AT_ONCE or await wait_for_news(news, hub.poll_seconds):
                 continue
-            if time.monotonic() - said_at > KEEPALIVE_SECONDS:
-                said_at = time.monotonic()
+            if time.monotonic() - sent_at > KEEPALIVE_SECONDS:
+                sent_at = time.monotonic()
                 yield b": still here\n\n"
 
 

@@ -28,7 +28,7 @@ from workers.code import registry
 from workers.engine import impact as judging
 from workers.engine.impact import VERDICTS, Installed, Judgement
 
-TOLD_SECONDS = 2.0
+PROGRESS_SECONDS = 2.0
 BATCH = 200
 
 
@@ -138,7 +138,7 @@ def _judged(
         advice.setdefault(key, result.do)
         if result.verdict in only:
             spool.write(_row(row, result).model_dump_json() + "\n")
-        if time.monotonic() - payload > TOLD_SECONDS:
+        if time.monotonic() - payload > PROGRESS_SECONDS:
             payload = time.monotonic()
             command.say(f"{counts.total():,} threads looked at, {counts['stops']:,} would stop ...")
     order = sorted(groups, key=lambda k: (VERDICTS.index(k[1]), k[0], k[2]))

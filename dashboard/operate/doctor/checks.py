@@ -24,7 +24,7 @@ from . import (
     reachable,
     unsafe,
 )
-from . import notifications as telling
+from . import notifications as news
 from .findings import Check, Finding, Seen, note, wrong
 
 log = structlog.get_logger("gatepost.doctor")
@@ -70,9 +70,9 @@ CHECKS = (
     Check("behind", "deadlines", lag.deadlines, "tables"),
     Check("behind", "folders", lag.folders, "tables"),
     Check("behind", "rows set aside", lag.rows_set_aside, "tables"),
-    Check("behind", "outbox", telling.outbox, "tables"),
-    Check("behind", "endpoints", telling.endpoints, "tables"),
-    Check("behind", "mail", telling.mail, "tables"),
+    Check("behind", "outbox", news.outbox, "tables"),
+    Check("behind", "endpoints", news.endpoints, "tables"),
+    Check("behind", "mail", news.mail, "tables"),
     Check("behind", "attention", lag.attention, "tables"),
     Check("behind", "disk", lag.disk),
     Check("behind", "clock", lag.clock, "database"),

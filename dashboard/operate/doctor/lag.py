@@ -24,7 +24,7 @@ MEGABYTE = 1_000_000
 DISK_WARNING, DISK_WRONG = 2_000 * MEGABYTE, 500 * MEGABYTE
 QUEUE_WARNING, QUEUE_WRONG = 60.0, 600.0
 CLOCK_WARNING, CLOCK_WRONG = 1.0, 10.0
-CLOCK_STEP_TOLD = 86_400.0
+CLOCK_STEP_REPORTED = 86_400.0
 # Twice round the sweep, and time for a slot to be free.
 LATE = 30.0
 # The worker that left a thread had its time, and so had the next who looked.
@@ -232,7 +232,7 @@ def disk(seen: Seen) -> Iterator[Finding]:
 
 def clock(seen: Seen) -> Iterator[Finding]:
     """Only the database's clock counts, but links and logs of this host show its own."""
-    steps = queries.clock_steps(seconds=CLOCK_STEP_TOLD)[:1] if "tables" in seen.has else []
+    steps = queries.clock_steps(seconds=CLOCK_STEP_REPORTED)[:1] if "tables" in seen.has else []
     if not steps and (ahead := seen.server_start_ahead) > 0:
         yield warning(
             "clock of the database",

@@ -24,7 +24,7 @@ from gatepost_command import START
 from .findings import Finding, Seen, note, ok, warning, wrong
 
 SECONDS = 3.0
-LOST_TOLD = timedelta(hours=1)
+LOST_REPORTED = timedelta(hours=1)
 
 
 def database(seen: Seen) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def pages(seen: Seen) -> Iterator[Finding]:
 
 def lost_workers(seen: Seen) -> Iterator[Finding]:
     """Workers that ended otherwise than by a stop, lately: a supervisor has to start others."""
-    since = seen.server.now - LOST_TOLD
+    since = seen.server.now - LOST_REPORTED
     lost = [w for w in queries.workers() if not (w.alive or w.stopped) and w.seen_at > since]
     if lost:
         many = "1 worker" if len(lost) == 1 else f"{len(lost)} workers"

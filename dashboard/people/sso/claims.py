@@ -59,7 +59,7 @@ def named_by(
 
 
 def _is_verified(claims: Mapping[str, Any]) -> bool | None:
-    """Tell whether the provider has verified the mail address; None where it does not say.
+    """Return whether the provider has verified the mail address; None where it does not say.
 
     Some send the text `true` or `false`; anything else is no yes.
     """

@@ -60,7 +60,7 @@ class Side:
 
     @property
     def at_head(self) -> bool:
-        """Tell whether the thread stands at this checkpoint."""
+        """Return whether the thread stands at this checkpoint."""
         return self.thread.head == self.checkpoint.id
 
 

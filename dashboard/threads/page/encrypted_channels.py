@@ -22,7 +22,7 @@ class EncryptedChannel:
         return f"readable by {either(self.readers).replace(' or ', ' and ')}"
 
     def is_readable(self, roles: frozenset[str]) -> bool:
-        """Tell whether one of these roles may read it."""
+        """Return whether one of these roles may read it."""
         return not roles.isdisjoint(self.readers)
 
 

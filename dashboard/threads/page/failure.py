@@ -29,7 +29,7 @@ class Failure:
     done: tuple[ActivityRow, ...]
     tried: tuple[ActivityRow, ...]
 
-    def is_said_in(self, note: ReasonRow | None) -> bool:
+    def is_in(self, note: ReasonRow | None) -> bool:
         """Say whether a note has the whole error, whatever its blanks."""
         return note is not None and _words(self.error) in _words(note.sentence)
 

@@ -251,7 +251,7 @@ class ThreadPage:
 
     @property
     def has_outcome(self) -> bool:
-        """Tell whether the newest state of a thread that has succeeded is shown."""
+        """Return whether the newest state of a thread that has succeeded is shown."""
         succeeded = self.thread.status is Status.SUCCEEDED
         return succeeded and not self.past and self.thread.erased is None
 
@@ -360,7 +360,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
         "failure": page.failure,
-        "error_noted": page.failure is not None and page.failure.is_said_in(page.why),
+        "error_noted": page.failure is not None and page.failure.is_in(page.why),
         "outcomes": outcomes(page.activities) if page.has_outcome else [],
         "undo_outcome": page.undo_outcome,
         "code_choices": [] if page.past else choices_for(Class(roles), page.thread),

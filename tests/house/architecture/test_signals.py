@@ -36,7 +36,7 @@ def answers_read(tree: ast.Module, names: set[str]) -> list[int]:
 
 def test_nobody_reads_what_receivers_of_a_signal_answer() -> None:
     names = signals()
-    assert {"thread_changed", "thread_queued", "decision_told"} <= names
+    assert {"thread_changed", "thread_queued", "decision_announced"} <= names
     read = {
         name(path): lines
         for path in product()

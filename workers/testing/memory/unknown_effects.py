@@ -15,7 +15,7 @@ from checkpoints.state import deltas
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
 from checkpoints.store.activities import NAMING_V
-from checkpoints.store.unknown_effects import LOST, NOT_HAPPENED, settled_data, told_unknown
+from checkpoints.store.unknown_effects import LOST, NOT_HAPPENED, settled_data, unknown_event
 from checkpoints.verdicts import MEANING, Verdict, plan_of_undo, question_of
 from checkpoints.views import ActivityRow
 
@@ -33,7 +33,7 @@ def lost(
     def enter(at: datetime) -> None:
         _write(tables, row, state="unknown", error=LOST, finished_at=at)
 
-    return tables.move(thread, guard=guard, events=[told_unknown(_named(row), owner)], also=enter)
+    return tables.move(thread, guard=guard, events=[unknown_event(_named(row), owner)], also=enter)
 
 
 def settle(

@@ -110,7 +110,7 @@ class Command(PersonalCommand):
             self.stdout.write(column_cover.page(), ending="")
             return
         began = time.monotonic()
-        self._told_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
+        self._printed_at, self._threads, self._workspaces, self._events = began, 0, 0, 0
         self._unverified: list[Finding] = []
         self._erased: list[Finding] = []
         self._since: dict[UUID, datetime] = {}
@@ -208,8 +208,8 @@ class Command(PersonalCommand):
 
     def _progress(self, in_thread: int) -> None:
         now = time.monotonic()
-        if now - self._told_at >= PROGRESS_SECONDS:
-            self._told_at = now
+        if now - self._printed_at >= PROGRESS_SECONDS:
+            self._printed_at = now
             self.say(f"{self._threads:,} threads, {self._events + in_thread:,} events ...")
 
 

@@ -150,7 +150,7 @@ def test_an_incident_that_is_taken_away_after_somebody_took_it_is_found(cast: Ca
         transaction.set_rollback(True)
     responses.take(ident, **scope(cast))
     rows("DELETE FROM gp_incident WHERE id = %s RETURNING 1", [ident])
-    assert f"the incident '{ident}' is gone, and no event tells of it" in broken(cast)
+    assert f"the incident '{ident}' is gone, and no event records it" in broken(cast)
 
 
 def test_the_next_act_does_not_hide_what_was_altered_before_it(cast: Cast) -> None:

@@ -15,7 +15,7 @@ from approvals.notify import queries
 from approvals.notify.fan_out import prune, spread
 from approvals.notify.sender import Sender
 from approvals.rules.terms import Seat, Terms
-from approvals.signals import decision_told
+from approvals.signals import decision_announced
 from checkpoints import queries as threads
 from checkpoints import store
 from tests.support.cast import Cast
@@ -321,13 +321,13 @@ def test_the_row_of_a_decision_also_wakes_a_worker(
     def ring(thread_id: UUID, queue: str, **_: Any) -> None:
         rung.append((thread_id, queue))
 
-    decision_told.connect(ring)
+    decision_announced.connect(ring)
     try:
         with django_capture_on_commit_callbacks(execute=True):
             Sender().drain()
             Sender().drain()
     finally:
-        decision_told.disconnect(ring)
+        decision_announced.disconnect(ring)
     assert rung == [(row.thread, "gatepost")]
 
 

@@ -20,7 +20,7 @@ from dashboard.administration import endpoints
 from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.kit.shapes.requests import Nothing
 from dashboard.live import metrics as figures
-from dashboard.operate.doctor import notifications as telling
+from dashboard.operate.doctor import notifications as news
 from dashboard.operate.doctor.findings import Seen
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
@@ -188,7 +188,7 @@ def test_doctor_and_figures_say_what_does_not_arrive(
     seen = Seen()
 
     def levels() -> dict[str, str]:
-        looks = (telling.outbox, telling.endpoints, telling.mail)
+        looks = (news.outbox, news.endpoints, news.mail)
         return {f.name: f.level for look in looks for f in look(seen)}
 
     assert levels() == {"outbox": "ok", "endpoints": "ok", "mail": "note"}

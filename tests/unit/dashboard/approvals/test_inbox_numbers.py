@@ -26,7 +26,7 @@ STACK = r"li#alike-of-(\S{36})\S* details summary\S* .*"
 
 
 NUMBER = re.compile(r"\d")
-ROW = "div.body.stack ol.told li.told-row"
+ROW = "div.body.stack ol.result-list li.result-row"
 
 
 def _voter(cast: Cast, name: str) -> Voter:

@@ -94,7 +94,7 @@ def test_each_row_of_a_bulk_decision_says_what_it_is(
     )
     items = [f"{row.id}:{row.standing_hash}" for row in requests]
     html = page(manager, "/approvals/decide/", verdict="approve", item=items)
-    first, second = re.findall(r'<li class="told-row">.*?</li>', html, re.DOTALL)
+    first, second = re.findall(r'<li class="result-row">.*?</li>', html, re.DOTALL)
     # The thread first, then what tells one from the other, the hash at the end.
     words = ("Summer schedule", "Publish this report?", "Title: Delays in May", "€", "sha256")
     places = [first.find(word) for word in words if word != "€"]

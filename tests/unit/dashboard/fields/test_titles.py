@@ -133,7 +133,7 @@ def test_a_title_that_somebody_gave_stays(cast: Cast) -> None:
         forge = "UPDATE gp_thread SET automatic_title = title WHERE id = %s RETURNING 1"
         assert rows(forge, (ident,))
         assert (
-            "the thread's automatic_title is not what the log tells of" in verify_thread(ident).what
+            "the thread's automatic_title is not what the log records" in verify_thread(ident).what
         )
 
 

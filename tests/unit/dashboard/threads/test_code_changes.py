@@ -119,7 +119,7 @@ def test_all_that_ask_the_same_are_chosen_for_at_once(cast: Cast) -> None:
         {"choice": "accept", "thread": [str(t) for t in threads]},
     ).content.decode()
     assert "Results" in done
-    assert done.count("told-row") == MANY
+    assert done.count("result-row") == MANY
     accepted = [t for t in threads if row(cast, t).version_label == "2"]
     assert len(accepted) == MANY - 1
     assert row(cast, threads[3]).status is Status.CANCELLED

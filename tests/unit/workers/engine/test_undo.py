@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from checkpoints.states import Status
-from tests.support.logs import said_by
+from tests.support.logs import logs_of
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import undo_samples as journey
 from tests.unit.workers.graphs.effects.undo_samples import calls, fails, keys
@@ -118,7 +118,7 @@ def test_an_agent_that_does_not_ask_for_it_keeps_what_it_did() -> None:
 @pytest.mark.requirement("C23")
 def test_an_undo_that_fails_is_tried_again_then_the_rest_still_happen(bench: HOUSES) -> None:
     fails.update(hotel=3, train=2)
-    with said_by(rollback) as logs:
+    with logs_of(rollback) as logs:
         thread = play(bench, "train", "hotel", "museum", "fail")
     # One after the other, in order, also while one is tried again.
     assert [c for c in calls if c.startswith("undo")] == [

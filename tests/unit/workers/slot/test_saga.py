@@ -14,7 +14,7 @@ from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from contrib import saga
 from contrib.saga import SagaManager
-from tests.support.logs import said_by
+from tests.support.logs import logs_of
 from tests.unit.checkpoints.builders import expire
 from tests.unit.workers.graphs.effects import saga_samples as office
 from tests.unit.workers.graphs.effects.saga_samples import (
@@ -127,7 +127,7 @@ def test_what_no_other_process_could_call_stays_here_and_the_log_says_so(
     call: Any, args: tuple[Any, ...]
 ) -> None:
     assert as_data(call, args, {}) is None
-    with said_by(saga) as logs:
+    with logs_of(saga) as logs:
         SagaManager().register_compensation(call, *args)
     (entry,) = logs
     assert (entry["event"], entry["log_level"]) == ("saga.in_process", "warning")

@@ -31,7 +31,7 @@ def announced_input(state: Mapping[str, Any], searchable: Collection[str] = ()) 
 
 
 def _grows(channel: Any) -> bool:
-    """Tell whether it joins lists, such as messages: reducers begin with an empty value."""
+    """Return whether it joins lists, such as messages: reducers begin with an empty value."""
     return isinstance(getattr(channel, "value", None), list) and hasattr(channel, "operator")
 
 

@@ -179,7 +179,7 @@ class LeasedThread:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether the graph seems to have stopped and only the saver holds the thread."""
+        """Return whether the graph seems to have stopped and only the saver holds the thread."""
         return self.idle_since is not None and not self.is_held
 
     def settle(self, seconds: float, reason: str) -> None:

@@ -140,7 +140,7 @@ class Record:
             self._states[point.ns, point.id] = state
 
     def is_shown(self, point: Point) -> bool:
-        """Tell whether LangGraph has it: one of its own, or where people changed the past."""
+        """Return whether LangGraph has it: one of its own, or where people changed the past."""
         if (point.ns, point.id) in self.deleted:
             return False
         if point.ns != ROOT or (point.source == "step" and ABOUT in point.delta.get("set", {})):

@@ -109,7 +109,7 @@ def next_nodes_of(state: Mapping[str, Any]) -> list[str]:
 
 
 def is_busy(state: Mapping[str, Any]) -> bool:
-    """Tell whether nodes are likely to come next; a StateGraph says so in its channels."""
+    """Return whether nodes are likely to come next; a StateGraph says so in its channels."""
     if next_nodes_of(state) or INPUT in state:
         return True
     joins = [value for name, value in state.items() if name.startswith(_JOIN)]

@@ -111,7 +111,7 @@ def test_what_a_thread_waits_for_is_not_taken_away(
     store.leave(work, leave_by, waiting_on=waiting_on, **more)
     assert verify(work.thread).intact
     rows("UPDATE gp_thread SET waiting_on = NULL WHERE id = %s RETURNING 1", [work.thread])
-    assert "what the thread waits for is not what the log tells of" in verify(work.thread).what
+    assert "what the thread waits for is not what the log records" in verify(work.thread).what
 
 
 def test_an_edit_answers_what_a_thread_waits_for(db: None) -> None:
@@ -149,7 +149,7 @@ def test_a_fork_is_bound_to_its_code_and_agent(db: None) -> None:
     for change in ("agent = 'x'", "agent_version_id = gen_random_uuid()", "n_steps = 5"):
         with transaction.atomic():
             rows(f"UPDATE gp_thread SET {change} WHERE id = %s", [fork])
-            assert "is not what the log tells of" in verify(fork, files=False).what
+            assert "is not what the log records" in verify(fork, files=False).what
             transaction.set_rollback(True)
 
 

@@ -246,7 +246,7 @@ def test_each_way_of_a_cursor_is_intact(bench: Bench) -> None:
         "UPDATE gp_activity SET cursor = '{\"got\": [1, 2]}' WHERE thread_id = %s RETURNING 1",
         [thread],
     )
-    assert "no event tells of the cursor" in verdict_on(thread)
+    assert "no event records the cursor" in verdict_on(thread)
     rows("UPDATE gp_activity SET cursor = NULL WHERE thread_id = %s RETURNING 1", [thread])
     store.retry(thread, actor="user:1")
     stopped(bench, at=4, thread=thread)
@@ -351,7 +351,7 @@ def test_a_later_call_of_an_old_thread_is_sealed_all_the_same(bench: Bench) -> N
     failed(bench, at=1, thread=thread)
     assert verify(thread, files=False).intact, verdict_on(thread)
     rows("UPDATE gp_activity SET cursor = '1' WHERE thread_id = %s RETURNING 1", [thread])
-    assert "no event tells of the cursor" in verdict_on(thread)
+    assert "no event records the cursor" in verdict_on(thread)
 
 
 # ---- capsules ----------------------------------------------------------------------------------

@@ -329,7 +329,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "two at one place": (of_another_id, "refuses a row"),
     "strange columns": (in_cursor(state="done"), "state is not known"),
     "no JSON": (lambda files: files.__setitem__("cursors.jsonl", b"{\n"), "not JSON"),
-    "a pin that nobody set": (in_thread(pinned=True), "the pin is not what the log tells of"),
+    "a pin that nobody set": (in_thread(pinned=True), "the pin is not what the log records"),
     "a pin that is none": (in_thread(pinned="yes"), "pinned must be true or false"),
     "a pin of 1": (in_thread(pinned=1), "pinned must be true or false"),
     "a later format": (

@@ -103,8 +103,10 @@ def test_what_is_no_text_to_keep_is_not_kept(
 
     from workers.node import approval_gates
 
-    own = approval_gates.said_by
-    monkeypatch.setattr(approval_gates, "said_by", lambda _, value: own(lambda *_: message, value))
+    own = approval_gates.reply_text
+    monkeypatch.setattr(
+        approval_gates, "reply_text", lambda _, value: own(lambda *_: message, value)
+    )
     thread, row = waiting(bench)
     ask_back(bench, thread, row, "Why?")
     assert bench.advance(thread).status is Status.WAITING

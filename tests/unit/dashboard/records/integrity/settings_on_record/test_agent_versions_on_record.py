@@ -40,7 +40,7 @@ def test_a_planted_agent_version_is_found_whatever_its_id(db: None) -> None:
     make_thread()
     ((version,),) = rows("SELECT id FROM gp_agent_version")
     with_a_former_id(version)
-    message = "The version 2 of the agent 'counting' is there, and no event tells of it."
+    message = "The version 2 of the agent 'counting' is there, and no event records it."
     assert message in broken()
     damage = chain.returned(installation_damage_in_slices())
     assert [message] == [report.what for report in damage.values()]

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.requirement("E11")]
 @pytest.mark.usefixtures("unguarded")
 def test_a_superuser_out_of_nowhere_is_found(settled: Cast) -> None:
     get_user_model().objects.create_superuser("ghost", password="x")
-    assert "The user 'ghost' has rights, and no event tells of them." in broken()
+    assert "The user 'ghost' has rights, and no event records them." in broken()
 
 
 @pytest.mark.usefixtures("unguarded")
@@ -41,7 +41,7 @@ def test_several_users_out_of_nowhere_are_all_named(
     monkeypatch.setattr("checkpoints.chain.installation.AT_ONCE", at_once)
     for name in ("ghost", "ghoul", "ghast"):
         get_user_model().objects.create_superuser(name, password="x")
-    message = "The users 'ghost', 'ghoul', 'ghast' have rights, and no event tells of them."
+    message = "The users 'ghost', 'ghoul', 'ghast' have rights, and no event records them."
     assert message in broken()
     # It stands beside what else is wrong, and what else is wrong beside it.
     rows("UPDATE gp_policy SET active = NOT active RETURNING 1")

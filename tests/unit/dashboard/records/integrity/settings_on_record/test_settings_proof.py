@@ -127,7 +127,7 @@ def test_a_row_on_record_that_is_taken_away_or_added_is_found(settled: Cast, tab
                 "WHERE ctid = %s::tid RETURNING 1",
                 [position],
             )
-            assert "no event tells of it" in broken()
+            assert "no event records it" in broken()
             transaction.set_rollback(True)
 
 
