@@ -1,4 +1,4 @@
-"""What the gate refuses; a class's docstring is what people are told."""
+"""Refusals of the gate; the docstring of a class is the text that people get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exception tree of the ground floor; a class's docstring is what people are told."""
+"""The exception tree of the ground floor; a class's docstring is the text that people get."""
 
 from __future__ import annotations
 

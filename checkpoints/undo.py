@@ -45,7 +45,7 @@ def plan(
 
 
 def version(plan: dict[str, Any]) -> int:
-    """The form of the event that tells of a plan; since 2 it may say how the thread ends."""
+    """The form of the event that records a plan; since 2 it may say how the thread ends."""
     return 2 if "then" in plan else 1
 
 

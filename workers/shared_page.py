@@ -1,4 +1,4 @@
-"""What the processes of this worker tell each other, past every queue, in one shared page.
+"""Messages between the processes of this worker, past every queue, in one shared page.
 
 A lease is fresh; something is not to be called; a slot at work still turns.
 """

@@ -48,7 +48,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class DueAnchor:
-    """An anchor for a destination that is due; `begun` tells whether it confirmed one before."""
+    """An anchor for a destination that is due; `begun` says whether it confirmed one before."""
 
     destination: Destination
     anchor: Anchor

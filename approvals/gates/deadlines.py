@@ -25,7 +25,7 @@ from .verdict import decision_rows
 from .verdict.outcomes import takes_effect
 
 SWEEP = "sweep"
-# What the outbox is told.
+# Kinds of news in the outbox.
 EXPIRED = "approval.expired"
 ESCALATED = "approval.escalated"
 _TIME = "coalesce(a.decide_by, a.deadline)"

@@ -1,4 +1,4 @@
-"""What is told of a request while it waits: reminders at the times its terms name, turns."""
+"""News of a request while it waits: reminders at the times its terms name, turns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def remind_due(*, limit: int = 200) -> int:
 
     `reminded` counts the times that are over and is moved by compare-and-swap, so neither a second
     sweep nor a restart reminds twice; times that passed unseen make one reminder together. The log
-    tells of each (`approval.reminded`), with how many times are over.
+    records each (`approval.reminded`), with how many times are over.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -76,7 +76,7 @@ def _remind(due: _Due) -> bool:
 
 
 def announce_turn(row: ApprovalRow, then: Progress, *, void: int = 0) -> None:
-    """Tell those of a stage that it is their turn, in the transaction of the vote that made it so.
+    """Announce a turn to the people of a stage, in the transaction of the vote that made it theirs.
 
     `then` is how far the request is with that vote: it completed the stage before, or is an edit
     that made `void` approvals void and so begins again with an earlier one.

@@ -145,13 +145,13 @@ _INSERT = (
     "outcome, comment, decided_by, decided_by_name, requested_at) "
     f"SELECT {', '.join(_REQUEST.placeholders.values())}, "
     "%s::jsonb, %s::text[], %s::text[], "
-    # The time of the event that tells of it: the thread was written just before.
+    # The time of the event that records it: the thread was written just before.
     "'pending', '', '', '', '', th.last_at FROM gp_thread th WHERE th.id = %s::uuid"
 )
 
 
 def insert(columns: Mapping[str, Any]) -> None:
-    """Write the row of a request, right after the event that tells of it."""
+    """Write the row of a request, right after the event that records it."""
     values = [
         decision_rows.as_json(columns[name]) if name in _REQUEST.json else columns[name]
         for name in _REQUEST

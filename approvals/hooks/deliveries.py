@@ -114,7 +114,7 @@ def keep(
 
 
 def note_refused(hook: Presented, why: str) -> None:
-    """Tell the workspace's log that something was turned away, at most once a minute and hook.
+    """Record in the workspace's log that a delivery was refused, at most once a minute and hook.
 
     A flood of refused calls writes one row a minute, and waits for no lock.
     """

@@ -1,1 +1,1 @@
-"""Telling others: endpoints that want news, and its delivery by mail, chat and webhook."""
+"""Notifications: endpoints that want news, and its delivery by mail, chat and webhook."""

@@ -139,7 +139,7 @@ def _to_one(endpoints: Sequence[_Endpoint]) -> list[UUID]:
 
 
 def prune(limit: int = 1_000) -> int:
-    """Drop what was told and noted long ago, news with all its deliveries; how many news."""
+    """Delete what was delivered long ago, news with all its deliveries; how many news."""
     days = float(settings.GATEPOST_NEWS_DAYS)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
@@ -200,7 +200,7 @@ def _called(
 ) -> list[Person]:
     """Those of these people whose turn it is in a request, as it stands now.
 
-    `stage`: the news tells of this turn; another one by now has news of its own. `only_to`: it was
+    `stage`: the news is about this turn; another one by now has news of its own. `only_to`: it was
     handed over to this person.
     """
     row = queries.approval(approval, workspace=workspace)

@@ -1,4 +1,4 @@
-"""Who is told: the people who may decide a request, as their roles are at this moment."""
+"""Recipients of news: the people who may decide a request, as their roles are at this moment."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def wanted(person: Person, *, people: Sequence[str], teams: Sequence[str]) -> bo
 def due(people: Sequence[Person], row: ApprovalRow, *, escalated: bool = False) -> list[Person]:
     """Those of these people whose turn it is in a request, as the gate wrote it.
 
-    Deputies are told in the place of whom they represent. `escalated`: the news is about the
+    Deputies are notified in the place of whom they represent. `escalated`: the news is about the
     escalation, so it concerns those whom that names.
     """
     called_in = terms_of(row.terms).escalate_to if escalated else None

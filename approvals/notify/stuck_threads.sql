@@ -16,7 +16,7 @@ WHERE th.status <> 'attention'
     AND n.kind = 'thread.stuck' AND n.at > k.since)
 ORDER BY k.since LIMIT %s
 
--- announce_waiting -- Put each thread in the outbox that an agent elsewhere could take, where one is told.
+-- announce_waiting -- Put each thread in the outbox that an agent elsewhere could take, where an endpoint wants it.
 -- One news per time that it waits: it counts from the change of status, or the end of the lease.
 INSERT INTO gp_outbox (id, workspace_id, kind, thread_id, checkpoint_id, data)
 SELECT gen_random_uuid(), th.workspace_id, 'thread.work_waiting', th.id, th.head,

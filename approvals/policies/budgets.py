@@ -1,4 +1,4 @@
-"""News of budgets of which 80 or 100 per cent is spent: the sweep looks, each band is told once."""
+"""News of budgets that are spent by 80 or 100 per cent: the sweep announces each band once."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from .condition_cost import SECONDS_MAX, Cost, check_patterns, volumes
 from .look_alikes import texts_of, words_of
 from .syntax_errors import in_words, operator_of
 
-# The library logs each error of a helper; what has no answer is told where it counts.
+# The library logs each error of a helper; what has no answer is reported where it counts.
 logging.getLogger("cel").setLevel(logging.CRITICAL)
 
 LENGTH_MAX: Final = 2_000

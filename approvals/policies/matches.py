@@ -105,7 +105,7 @@ def first_match(versions: Iterable[VersionRow], facts: Facts) -> Rule | None:
     """The rule of the policy that decides, of these in their order; None without a match.
 
     One that blocks decides wherever it stands; of the others the first. One that blocks and cannot
-    tell whether it matches asks people, whatever allows before it. One that would allow on a fact
+    say whether it matches asks people, whatever allows before it. One that would allow on a fact
     that is only claimed asks instead: it was saved by an older version, or the fact is a claim of
     this agent only.
     """

@@ -1,5 +1,5 @@
 -- decided -- Decisions of people in a range of time: when, verdict, by whom, seconds since the request.
--- Waits are those for people: a verdict through a token or by a script tells nothing of them.
+-- Waits are those for people: a verdict through a token or by a script says nothing of them.
 -- By the requests of a bounded time before: they have an index, decisions none over time.
 SELECT date_trunc(%(unit)s, d.at, 'UTC') AS at, d.verdict, split_part(d.reviewer, '/', 1) AS person,
   d.reviewer_name AS name, extract(epoch FROM d.at - a.requested_at)::float8 AS took,

@@ -58,7 +58,7 @@ _OPEN: dict[str, Any] = {
     "decided_args": None,
     "effective_at": None,
 }
-# Beside these: how often it was reminded of, of which former versions told nothing.
+# Beside these: how often it was reminded of, which former versions did not record.
 _OPEN_ANSWER = APPROVAL.only("id", "terms", *_COMPARED, "requested_at", "imported", "reminded")
 _AT_ONCE = 200
 # Seconds: the sweep reads its clock a little before it writes.
@@ -224,7 +224,7 @@ class Approvals:
             results["workspace_id"],
             results["at"],
         )
-        # Events written before they told of times leave it open.
+        # Events of versions that recorded no times leave it open.
         at = _time(data.get("decided_at") or data.get("at")) or results["at"]
         if payload != (event.actor, data["by_name"], self._workspace, at):
             raise Broken(event.seq, "who decided, or when, was altered")
@@ -270,7 +270,7 @@ def _follow(
                 "decided_by": event.actor,
                 "decided_by_name": data["by_name"],
                 "decided_args": standing_args,
-                # Before the event told of times, the row repeated that of its decision.
+                # Before the event recorded times, the row repeated that of its decision.
                 "decided_at": results["at"],
                 "effective_at": _time(data.get("effective_at")),
             }

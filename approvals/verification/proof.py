@@ -29,7 +29,7 @@ def verify(
 ) -> ChainReport:
     """Verify a thread with its approvals and, if wished, the bytes of its files; raises NotFound.
 
-    `seen` is told how many events are done.
+    `seen` is called with the number of events that are done.
     """
     report = verify_thread(thread_id, event_checks=_event_checks(files), seen=seen)
     return replace(report, checks=_checks(files))
@@ -58,7 +58,7 @@ class Left(NamedTuple):
 
 
 def workspace_report(workspace: UUID, unrecorded: Mapping[UUID, ChainReport]) -> ChainReport:
-    """Verify a workspace's log and what it steers; `unrecorded` is what it has to tell of
+    """Verify a workspace's log and what it steers; `unrecorded` is what it has to report of
     beside."""
     return chain.returned(workspace_report_in_slices(workspace, unrecorded))
 
@@ -87,7 +87,7 @@ def installation_in_slices() -> Generator[int, None, list[tuple[str, ChainReport
 
 
 def installation_damage_in_slices() -> Generator[int, None, dict[UUID, ChainReport]]:
-    """Make one report of all of that, for the oldest workspace: it tells of what belongs to none.
+    """Make one report of all of that, for the oldest workspace: it reports what belongs to none.
 
     A page of rows at a time is read; yields how many are read by then.
     """

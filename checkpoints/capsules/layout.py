@@ -119,7 +119,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        # An answer that nobody reads to its end is never told so.
+        # An answer that nobody reads to its end is not closed by its reader.
         weakref.finalize(self, self._spool.close)
         self._members: list[_Member] = []
         self._files: dict[str, Any] = {}

@@ -47,7 +47,7 @@ class _Stand:
 class Cursors:
     """Follows each activity from one cursor to the next, and compares the last one with its row.
 
-    A worker of a former version kept cursors without events. The log tells when such a one held
+    A worker of a former version kept cursors without events. The log says when such a one held
     the lease, and only what it can have written meanwhile is believed. What is done is forgotten
     here: memory holds calls that are open or failed.
     """
@@ -85,7 +85,7 @@ class Cursors:
         return stand.untold or self._former_until >= stand.seq
 
     def begun_again(self, activity: UUID) -> None:
-        """Refuse a failed call that is at work again, and has told of no cursor; raises Broken."""
+        """Refuse a failed call that is at work again, and has recorded no cursor; raises Broken."""
         stand = self._calls.get(activity)
         if stand is not None and stand.saved is None and not self._may_be_untold(stand):
             raise Broken(stand.seq, "the activity it names had failed, and was begun again")

@@ -100,7 +100,7 @@ def _recorded(log: Log) -> dict[str, Any] | None:
     )
     if fits(log.last_seq, bytes(salt), data) != bytes(data_hash) or expected != bytes(digest):
         raise Broken(
-            log.last_seq, "the event of the workspace that tells of its erasure was altered"
+            log.last_seq, "the event of the workspace that records its erasure was altered"
         )
     payload: dict[str, Any] = deltas.decode(data)
     return payload

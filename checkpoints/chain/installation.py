@@ -34,7 +34,7 @@ def version_reports() -> Iterator[ChainReport]:
 
 
 def unrecorded_users_in_slices() -> Generator[int, None, list[ChainReport]]:
-    """Users of whom no workspace's log tells, in one report of the oldest workspace, or none.
+    """Users that no workspace's log records, in one report of the oldest workspace, or none.
 
     Yields how many rows are read by then. Superusers, staff and members of teams are meant.
     Who else is unknown to all logs has no role, and so no right. Nothing is found before the

@@ -1,4 +1,4 @@
-"""What a thread's log tells of its row beside head, branch and origin."""
+"""Compare a thread's row with its log, beside head, branch and origin."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Row:
     cost: Decimal
 
 
-# What older events did not tell is compared with nothing.
+# What older events did not record is compared with nothing.
 read_row = Reader(
     Row,
     THREAD,
@@ -77,14 +77,14 @@ class LoggedRow:
         self._statuses: set[Status] = set()
         self._plan: dict[str, Any] = {}
         self._waiting: str | None = None
-        self._rests_with: str | None = None  # the same, told by the event that let it rest
+        self._rests_with: str | None = None  # the same, recorded by the event that let it rest
         # None of a thread whose events do not tell its row; `sums` where they do from its start.
         self._row: dict[str, Any] | None = None
         self._sums = False
         self._tokens, self._cost = 0, Decimal(0)
 
     def follow(self, event: Event, at_head: UUID | None) -> None:
-        """Take over what an event tells; `at_head` is the agent version of the checkpoint there."""
+        """Take over what an event records; `at_head` is the agent version of its checkpoint."""
         if _moves(self._statuses, event.kind):
             self._rests_with = None
         self._statuses = _followed(self._statuses, event.kind)
@@ -134,7 +134,7 @@ class LoggedRow:
     def _import(self, row: dict[str, Any] | None) -> None:
         self._waiting = self._rests_with = None
         if row is None:
-            # A former version told nothing of how the row stood then.
+            # A former version did not record the row as it was then.
             self._row, self._statuses = None, set(Status)
             return
         self._row = control_columns.USUAL | row
@@ -150,7 +150,7 @@ class LoggedRow:
             self._cost += Decimal(str(usage["cost"]))
 
     def differs(self, row: Row, *, n_steps: int) -> str:
-        """The first column that is not what was told, in words; "" when all fit."""
+        """The first column that is not what was recorded, in words; "" when all fit."""
         wrong = {
             "the thread's agent version": self._version not in (None, str(row.agent_version)),
             "the thread's agent": row.agent != (self._agent or row.described),
@@ -186,7 +186,7 @@ class LoggedRow:
         return next((f"its {column}" for column, is_wrong in wrong.items() if is_wrong), "")
 
     def _steering(self, row: Row) -> dict[str, bool]:
-        """{words: whether it is wrong} of what only later versions tell."""
+        """{words: whether it is wrong} of what only later versions record."""
         if self._row is None:
             return {}
         payload, current = self._row, _of(row)

@@ -81,7 +81,7 @@ def verify_thread(
 ) -> ChainReport:
     """Verify all events, checkpoints and activities of a thread as it stands; raises NotFound.
 
-    `event_checks` read what floors above or the file storage hold; `seen` is told how many events
+    `event_checks` read what floors above or the file storage hold; `seen` gets how many events
     are done. Reads in batches by keyset: memory holds one state, however long the thread is.
     Raises ContentAway where a storage does not answer: then nothing was found out.
     """
@@ -151,7 +151,7 @@ class _Facts:
     capsule, `origin` (who started it, base, checkpoint of the base), `pinned` whether only the very
     code that it stopped with may take it, `searchable` (its column of this name, the channels of
     its version), `closed` whether it is marked as under an erasure that
-    nobody approved, `columns` what else of the row the log tells.
+    nobody approved, `columns` what else of the row the log records.
     """
 
     chain: UUID

@@ -1,4 +1,4 @@
-"""Verifying the log of a workspace, and that roles and settings are those which it tells of."""
+"""Verifying the log of a workspace, and that roles and settings are those that it records."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _refuse_strange(
     payload: Mapping[str, Any],
     last_seq: int,
 ) -> None:
-    """Refuse rows of a table that no event tells of; raises Broken."""
+    """Refuse rows of a table that no event records; raises Broken."""
     for ident in sorted(set(stored) - set(payload)):
         if table.is_untouched(stored[ident]):
             continue

@@ -45,7 +45,7 @@ class DataKey:
 
     @cached_property
     def ident(self) -> str:
-        """A name that tells nothing of the key."""
+        """A name that reveals nothing of the key."""
         return sha256(b"gatepost-channel-key-1|" + self.raw).hexdigest()[:IDENT_CHARS]
 
     def location(self, channel: str) -> bytes:

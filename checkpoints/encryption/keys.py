@@ -24,7 +24,7 @@ IDENT_CHARS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of 256 bits; `ident` names it in what it encrypted and tells nothing of it."""
+    """A key of 256 bits; `ident` names it in what it encrypted and reveals nothing of it."""
 
     ident: str
     raw: bytes = field(repr=False)

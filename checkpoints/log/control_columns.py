@@ -1,7 +1,7 @@
-"""What events tell of those columns of a thread's row that steer it; pure.
+"""The columns of a thread's row that steer it, as events record them; pure.
 
-The first event of a thread tells all that is not as usual (`row`), also the event of an import.
-Events of former versions told nothing of it: such a thread is compared without these columns.
+The first event of a thread records all that is not default (`row`), also the event of an import.
+Events of former versions do not record it: such a thread is compared without these columns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def event_of(
     automatic_title: bool = False,
     title: str | None = None,
 ) -> dict[str, Any]:
-    """The part of a thread's row that its first event tells; what is as usual goes without saying.
+    """The part of a thread's row that its first event records; defaults are left out.
 
     `title` only where the event has no title of its own.
     """

@@ -1,4 +1,4 @@
-"""What a thread's log tells of its code: whether it is pinned, whose decisions hold; pure."""
+"""A thread's code by its log: whether it is pinned, whose decisions hold; pure."""
 
 from __future__ import annotations
 

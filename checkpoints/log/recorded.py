@@ -1,6 +1,6 @@
 """Rows that steer, as the log of a workspace records them.
 
-A change of such a row writes, into the event that tells of it, all its columns as they stand after
+A change of such a row writes, into the event that records it, all its columns as they stand after
 the change: `data["rows"] = {table: {id: {column: text, ...}}}`, null for a row that is gone.
 `data["columns"]` are those that the change was about by table, none where the row is new.
 `data["tables"]` names the tables that are on record from this event on. `chain.workspaces` folds
@@ -37,7 +37,7 @@ class RecordedTable:
 
     `columns` are {name: SQL that gives it as text}; of `secrets` only hashes are. `of` is the SQL
     of the workspace that a row belongs to, empty where a row belongs to no workspace. `untouched`
-    are the columns of a row that no event has to tell of; None where an event tells of every row.
+    are the columns of a row that needs no event; None where every row needs one.
     """
 
     name: str
@@ -50,7 +50,7 @@ class RecordedTable:
     untouched: Columns | None = None
 
     def is_untouched(self, columns: Columns) -> bool:
-        """Say whether no event has to tell of such a row."""
+        """Say whether such a row needs no event."""
         return self.untouched is not None and columns == self.untouched
 
 

@@ -32,7 +32,7 @@ SQL = sql_file(
 def storage(thread_id: UUID) -> StorageRow:
     """Rows and bytes of a thread's own past, without what it shares with a base; raises NotFound.
 
-    Counts are exact, but more than 200 activities are told by those of the newest steps. Bytes
+    Counts are exact, but more than 200 activities are estimated from the newest steps. Bytes
     are those of the values as stored and a share per row, estimated from a sample on a thread
     with more than 64 rows of a kind. Contents in files are counted where they lie; `files_away`
     says that they could not be.

@@ -253,7 +253,7 @@ def names_a_secret(key: str) -> bool:
 
 
 def is_keyed(key: str, value: str) -> bool:
-    """Say whether a text under a telling name is a credential: no word, type or placeholder."""
+    """Say whether a text under such a name is a credential: no word, type or placeholder."""
     if not names_a_secret(key):
         return False
     text = value.strip()

@@ -36,7 +36,7 @@ class Limits:
 
 
 LIMITS = Limits()
-# The last integer that a double tells from its neighbours: 2^53 could have been 2^53 + 1.
+# The last integer that a double distinguishes from its neighbours: 2^53 could have been 2^53 + 1.
 MAX_INTEGER = 2**53 - 1
 # Deltas and events wrap a value of the full depth in a few layers of their own.
 _WRAPPED_DEPTH = LIMITS.max_depth + 20

@@ -196,7 +196,7 @@ def failing(error: str, retry_in: float | None) -> dict[str, Any]:
 
 
 def recorded_kind(activity: NewActivity, error: str) -> EventKind:
-    """The kind of the event that tells of an attempt at a pure activity."""
+    """The kind of the event that records an attempt at a pure activity."""
     if activity.kind == "model":
         return EventKind.MODEL_FAILED if error else EventKind.MODEL_ANSWERED
     if activity.kind in _OF_ITS_OWN:
@@ -228,7 +228,7 @@ def recorded(
     retry_in: float | None = None,
     usage: Any = None,
 ) -> tuple[Insert, NewEvent]:
-    """The row of a finished or failed activity, and the event that tells of it."""
+    """The row of a finished or failed activity, and the event that records it."""
     row, data = written_as(activity, "failed" if error else "done", result, error, usage)
     data |= failing(error, retry_in)
     if usage:
@@ -237,7 +237,7 @@ def recorded(
 
 
 def started(owner: str, activity: NewActivity) -> tuple[Insert, NewEvent]:
-    """The row of an effect that is about to happen, and the event that tells of it."""
+    """The row of an effect that is about to happen, and the event that records it."""
     row, data = written_as(activity, "started", usage=activity.usage)
     data["idempotency_key"] = activity.idempotency_key
     data["approval"] = None if activity.approval is None else str(activity.approval)
@@ -254,7 +254,7 @@ def ended(
     retry_in: float | None = None,
     usage: Any = None,
 ) -> tuple[Insert, NewEvent]:
-    """The row of an effect with its outcome, and the event that tells of it."""
+    """The row of an effect with its outcome, and the event that records it."""
     row, data = written_as(activity, state, result, error, usage)
     data |= {"state": state} | described(usage) | failing(error, retry_in)
     kind = EventKind.EFFECT_FINISHED if state == "done" else EventKind.EFFECT_FAILED

@@ -27,7 +27,7 @@ ATTEMPTS_MAX = 2**15 - 1
 _CURSOR_ROW = row_sql(
     ACTIVITY.without("undo_result"),
     OF_THREAD | {"finished_at": "NULL::timestamptz"},
-    # A call that tells no numbers leaves those of the one before.
+    # A call without numbers leaves those of the one before.
     upsert(cursor="EXCLUDED.cursor", progress="coalesce(EXCLUDED.progress, gp_activity.progress)"),
 )
 
@@ -92,7 +92,7 @@ _BROUGHT = (
 def bring_cursors(thread: UUID, rows: Iterable[Mapping[str, Any]], *, workspace: UUID) -> None:
     """Write where the activities of a capsule stand, beside their records; raises BadCapsule.
 
-    Whether they are those that the log tells of is verified with all else that came; here stands
+    Whether they are those that the log records is verified with all else that came; here stands
     what a former version kept without an event, and what the verifier could not speak of.
     """
     here: dict[str, Any] = dict(zip(_HERE, (thread, workspace, "started", "", ""), strict=True))

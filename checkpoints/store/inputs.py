@@ -34,7 +34,7 @@ def send_input(
     """Keep a message for the thread's next step; the number of its event.
 
     Any status but succeeded and cancelled. The lease stays with its worker, nobody is woken and
-    no version is spent: several people may write concurrently. `wake_seq` tells the worker with its
+    no version is spent: several people may write concurrently. `wake_seq` shows the worker with its
     next commit that there is something to take.
     """
     move = versioned(Move(thread, in_statuses(TAKES_INPUT)), expected_version)

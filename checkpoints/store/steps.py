@@ -119,7 +119,7 @@ def _perform_or_look(move: Move, checkpoint: NewCheckpoint) -> Any:
     try:
         row = perform(move)
     except (OperationalError, InterfaceError):
-        # The COMMIT may have happened and its answer been lost: only a new connection can tell.
+        # The COMMIT may have happened and its answer been lost: only a new connection can say.
         connection.close()
         row = _look(move.thread, "head = %s::uuid", checkpoint.id)
         if row is None:

@@ -164,7 +164,7 @@ def _list_budgets(command: PersonalCommand) -> None:
     rows = standings(command.actor("read"))
     command.show(BudgetList(results=[Budget.of(one) for one in rows]), _table(rows))
     if not rows:
-        command.say("There is no budget: nobody is told how much is spent.")
+        command.say("There is no budget: nobody is notified of what is spent.")
 
 
 def _switch_off(command: PersonalCommand) -> None:

@@ -110,7 +110,7 @@ class EndpointList(Shape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointDetail(EndpointRow):
-    """An endpoint and what it was last told, newest first."""
+    """An endpoint and its last deliveries, newest first."""
 
     deliveries: list[DeliveryRow]
 
@@ -123,7 +123,7 @@ def list_endpoints(actor: Actor) -> EndpointList:
 
 @translated()
 def one_endpoint(actor: Actor, endpoint_id: UUID) -> EndpointDetail:
-    """An endpoint and what it was last told."""
+    """An endpoint and its last deliveries."""
     require_audit(actor)
     row = _read(actor, endpoint_id)
     last = queries.deliveries(endpoint_id, workspace=actor.workspace)

@@ -58,6 +58,6 @@ def _values(args: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, st
             yield from _values(value, f"{path}.{name}" if path else str(name), depth + 1)
     elif isinstance(args, str | int | float) and not isinstance(args, bool):
         text = str(args).strip()
-        # A hash or an id tells nobody anything.
+        # A hash or an id means nothing to people.
         if text and not _CODE.fullmatch(text):
             yield path, text if len(text) <= LONG else f"{text[:LONG]}…"

@@ -59,7 +59,7 @@ HAND_OVER = Action(
     perform=hand_over,
     events=(EventKind.TURN_HANDED_OVER,),
     summary="Let another reviewer decide a request in your place",
-    description="They are told; you may still decide it yourself.",
+    description="They are notified; you may still decide it yourself.",
     help="lets another reviewer decide one request",
     done=lambda _, row: f"Handed over: {row.deputy_name} can decide this in your place.",
 )

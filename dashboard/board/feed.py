@@ -35,7 +35,7 @@ class Moved:
 
 
 def kind_of(event: EventRow) -> str:
-    """Tell a decision and a failure, which people look for, from other events; empty for these."""
+    """Mark decisions and failures, which people look for; empty for other events."""
     return display_of(event.kind).feed
 
 

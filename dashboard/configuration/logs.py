@@ -39,7 +39,7 @@ SPOKEN = (str, UUID, date, Decimal, PurePath)
 def masked(value: Any) -> Any:
     """The value with what looks like a secret replaced; lists and dicts are copied.
 
-    Anything that is no JSON is told by its `repr`, and so is masked as well.
+    Anything that is no JSON is logged by its `repr`, and so is masked as well.
     """
     if isinstance(value, PLAIN):
         return value
@@ -81,7 +81,7 @@ def _is_request(value: Any) -> bool:
 
 
 class WithoutTraceback(logging.Filter):
-    """Leaves the traceback out of a refusal: who asked what and was told no is the whole story."""
+    """Leave the traceback out of a refusal: who asked for what is all that matters."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Never drops a line."""
@@ -134,7 +134,7 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
             "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": False},
             "celery": {"level": "WARNING"},
             "kombu": {"level": "WARNING"},
-            # Tells paths, also below DEBUG; those of chats are secrets.
+            # Logs paths, also below DEBUG; those of chats are secrets.
             "urllib3": {"level": "CRITICAL"},
             "httpx2": {"level": "WARNING"},
             # Says at INFO that its manager starts and ends: with each request.

@@ -30,7 +30,7 @@ from workers.external.unsettled import refuse_unsettled, stop_at_unsettled
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A lease as its holder is told of it."""
+    """A lease as its holder gets it."""
 
     work: Work
     until: datetime

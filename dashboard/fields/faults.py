@@ -26,7 +26,7 @@ from dashboard.errors import MESSAGE_CHARS, Fault, Invalid, clip
 from .patterns import described
 
 SHOWN = 5
-ERRORS_MAX = 200  # that a value may have before they are told as faults
+ERRORS_MAX = 200  # that a value may have before they are reported as faults
 DEEPEST = 4  # levels of a location that are named
 OWN_WORDS = "x-message"
 
@@ -134,7 +134,7 @@ def _faults(error: ValidationError) -> Iterator[Fault]:
 
 
 def _extras(schema: Any, instance: Mapping[str, Any]) -> list[str]:
-    """Members that an object may not have; those of a pattern cannot be told apart here."""
+    """Members that an object may not have; those of a pattern cannot be distinguished here."""
     known = schema.get("properties") or {}
     extras = [name for name in instance if name not in known]
     return extras[:SHOWN]

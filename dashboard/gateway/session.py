@@ -187,7 +187,7 @@ class Session:
             self._gateway.spawn(self._refuse_server(client, sending, one))
 
     async def _refuse_server(self, client: Client, sending: Sending, request: Message) -> None:
-        """Tell a server that no client gets what it asked."""
+        """Answer a server that no client gets what it asked."""
         try:
             async with self._sent(client, replace(sending, message=methods.no_method(request))):
                 return

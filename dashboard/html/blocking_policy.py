@@ -19,7 +19,7 @@ class BlockingPolicy:
 
 
 def blocking_policy(event: EventRow) -> BlockingPolicy | None:
-    """The policy that blocked what an event tells of; None for all other events."""
+    """The policy that blocked what an event records; None for all other events."""
     if event.imported or not event.data.get("blocked"):
         return None
     named = queries_policies.version_named(event.actor.removeprefix("policy:"))

@@ -105,7 +105,7 @@ def _by_value(new: Sequence[Any], old: Sequence[Any]) -> Iterator[Pair]:
 
 
 def text_of(item: Any) -> str:
-    """A value as JSON: unlike Python, it tells 1 from true."""
+    """A value as JSON: unlike Python, it distinguishes 1 from true."""
     return json.dumps(item, ensure_ascii=False, sort_keys=True)
 
 

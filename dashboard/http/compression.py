@@ -12,7 +12,7 @@ from django.middleware.gzip import GZipMiddleware
 class CompressedPages(GZipMiddleware):
     """Compresses whole HTML answers; everything else goes out as it is.
 
-    Each has a random number of bytes more, so that its length does not tell what is in it (BREACH);
+    Each has a random number of bytes more, so that its length does not reveal its content (BREACH);
     the token of its forms is another one each time as well. Answers of the API stay as they are:
     some hold a secret that they show once, and programs ask for few bytes.
     """

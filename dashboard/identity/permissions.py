@@ -33,7 +33,7 @@ _OPERATOR: Final = frozenset({"operator"})
 _REVIEWER: Final = frozenset({"reviewer"})
 _EITHER: Final = _OPERATOR | _REVIEWER
 
-# An admin looks after people, policies, hooks and who is told what, and decides nothing.
+# An admin looks after people, policies, hooks and who is notified of what, and decides nothing.
 RIGHTS: Final[dict[str, frozenset[str]]] = {
     "read": frozenset(ROLES),
     "verify": frozenset(ROLES),

@@ -265,7 +265,7 @@ def labels(prefixes: Iterable[str]) -> dict[str, str]:
 
 
 def _log(kind: K, row: TokenRow, *, actor: str) -> None:
-    """Tell the workspace's log, so that who may call the API is on record as roles are."""
+    """Record it in the workspace's log, so that who may call the API is on record as roles are."""
     expires = None if row.expires_at is None else row.expires_at.isoformat()
     store.log_setting(
         kind,

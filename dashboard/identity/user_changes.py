@@ -88,14 +88,14 @@ def _team_renamed(instance: Any, created: bool, raw: bool, **_: Any) -> None:
 
 
 def _log(users: Iterable[int], column: str, *, actor: str = "") -> None:
-    """Tell the logs that these users changed."""
+    """Record in the logs that these users changed."""
     names = get_user_model()._default_manager.filter(pk__in=list(users))
     with transaction.atomic():
         for user in names.order_by("pk"):
             try:
                 workspace = queries.default_workspace()
             except NotFound:
-                return  # nobody has a role, and no log could tell of it
+                return  # nobody has a role, and no log could record it
             store.log_user(
                 Kind.USER_CHANGED,
                 user.pk,

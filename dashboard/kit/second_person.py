@@ -165,7 +165,7 @@ def _rule(
 def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
     """Do what an approved request of the kind "operation" asked for, as the person who asked, once.
 
-    True: done; False: it was refused by what is there now, which is recorded and told. None: there
+    True: done; False: it was refused by what is there now, which is recorded and sent. None: there
     is nothing to do, or it was done before. `actor` is the person who approved last.
     """
     if approval.kind != operations.KIND or approval.status != "settled":

@@ -38,7 +38,7 @@ class Coalescer[T]:
     def _reset(self) -> None:
         # A forked child has none of its parent's threads, and what waits is the parent's to send.
         self._lock = threading.Lock()
-        self._next: dict[UUID, float] = {}  # from when on a thread may be told about again
+        self._next: dict[UUID, float] = {}  # from when on a thread may be announced again
         self._waiting: dict[UUID, T] = {}
         self._some = threading.Event()
         self._sender: threading.Thread | None = None

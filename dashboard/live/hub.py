@@ -104,7 +104,7 @@ class Hub:
             member.outbox.offer("speed", SPEED[True])
 
     def slow_down(self, slow: bool) -> None:
-        """Hints stop, or come again: pages are told that news is found by looking only."""
+        """Hints stop, or come again: pages learn that news is found by polling only."""
         if slow is not self.slow:
             self.slow = slow
             for member in tuple(self.members):
@@ -198,7 +198,7 @@ class Hub:
                 served.poke()
 
     async def watch(self) -> None:
-        """Look round, and tell all sockets that they are watched over: their pages need not ask."""
+        """Look round, and show all sockets that they are watched: their pages need not ask."""
         await self.look_round()
         for member in tuple(self.members):
             member.outbox.offer("beat", BEAT)

@@ -45,7 +45,7 @@ class HubSource:
         """One read, then one rendering per region and rights class."""
         page = regions.page_of(topic)
         mark = page.mark
-        # A hint may tell of something that the mark of a board does not cover.
+        # A hint may announce something that the mark of a board does not cover.
         if topic.kind != "board" and known is not None and mark == known:
             return None
         seq = page.seq

@@ -30,7 +30,7 @@ def after_migration(**_kwargs: Any) -> None:
 def _first_workspace() -> None:
     """Without one nobody could come in, not even to make it."""
     if "gp_workspace_event" not in connection.introspection.table_names():
-        return  # a migration that was told to stop half-way
+        return  # a migration that was asked to stop half-way
     try:
         queries.default_workspace()
     except NotFound:

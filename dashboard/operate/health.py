@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 2.0  # for all parts together: they are asked side by side
 KEPT_SECONDS = 1.0  # a flood of questions costs one look a second
 PARTS = ("database", "migrations", "valkey", "worker")
-CLOCK_STEP_SECONDS = 3600.0  # for so long a step of the clock is told
+CLOCK_STEP_SECONDS = 3600.0  # for so long a step of the clock is reported
 type Look = dict[str, Any]
 """{part: whether it is up}, and "notes": sentences."""
 

@@ -359,7 +359,7 @@ def verb_key(verb: str) -> str:
 
 @register.filter
 def approval_of(row: Any) -> str:
-    """The id of the approval a thread waits on, as its row tells it; empty when it tells none."""
+    """The id of the approval a thread waits on, as its row names it; empty when it names none."""
     waits = row.waiting_on
     if not isinstance(waits, Mapping):
         return ""

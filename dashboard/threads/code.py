@@ -100,7 +100,7 @@ def _forked(actor: Actor, thread: ThreadRow, new: AgentRow, expected_version: in
 
 
 def _asked_for(thread: ThreadRow) -> AgentRow:
-    """The very code that the person was told of."""
+    """The very code that the person was shown."""
     return queries.agent_version(UUID(str(thread.waiting_on["version"])))
 
 

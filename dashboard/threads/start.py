@@ -161,7 +161,7 @@ def _go_on(
         action, verb = "resume", store.resume
     elif thread.status is Status.FAILED:
         action, verb = "retry", store.retry
-    else:  # It continues by itself, or stands where this very start told it to stop.
+    else:  # It continues by itself, or stopped where this very start asked it to.
         return
     if not may(actor, action):
         return

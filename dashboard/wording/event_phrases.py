@@ -37,7 +37,7 @@ def reason(data: Mapping[str, Any]) -> str:
 
 
 def paused(data: Mapping[str, Any], who: str) -> str:
-    """Tell a pause: what its worker says of it, else the person with their reason."""
+    """Describe a pause: what its worker says of it, else the person with their reason."""
     by_worker = "pause_at" in data and reason(data)
     return f"Paused{reason(data)}" if by_worker else f"Paused by {who}{reason(data)}"
 

@@ -108,7 +108,7 @@ _SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*s?")
 def error_in(
     value: Mapping[str, Any], name: str = "", *, is_refused: bool = False
 ) -> ServerError | None:
-    """The error that an object of an answer tells, None for an answer; `name` of its event.
+    """The error that an object of an answer reports, None for an answer; `name` of its event.
 
     `is_refused`: the status said already that it is one.
     """
@@ -224,7 +224,7 @@ def message_of(text: str) -> str:
 
 
 def failure_of(error: ServerError, headers: Mapping[str, str], *, is_amid: bool) -> ModelFailed:
-    """The failure that a server tells under status 200, in place of an answer or amid one."""
+    """The failure that a server reports under status 200, in place of an answer or amid one."""
     status = error.status or 500
     where = "failed amid its answer" if is_amid else f"answered 200 with an error ({status})"
     known = {"retry-after": str(error.seconds)} if error.seconds is not None else headers

@@ -1,6 +1,6 @@
-"""Cursors: where a long activity stands, told as often as it likes, kept as often as is good.
+"""Cursors: where a long activity stands, set as often as it likes, saved as often as is useful.
 
-An activity tells after each item where it is; the engine keeps that under the lease, at most once
+An activity sets it after each item; the engine keeps that under the lease, at most once
 a second or after a number of items. Called again after a crash, a failure or a stop of its worker,
 the function is given the saved cursor and continues from there. A cursor that was not saved yet is
 lost with the process: so much may be fetched once more, never more. Each that is kept is an event
@@ -33,10 +33,10 @@ class CursorState:
     """The cursors of one call of an activity; `former` is the last call's, as canonical JSON."""
 
     former: bytes | None = None
-    newest: bytes | None = None  # None: what was told last is kept
+    newest: bytes | None = None  # None: what was set last is saved
     calls: int = 0
     kept_at: float = field(default_factory=lambda: time.monotonic())
-    # The scratch files that the newest cursor names, as they were when it was told.
+    # The scratch files that the newest cursor names, as they were when it was set.
     stamps: Mapping[Path, Stamp] = field(default_factory=dict)
 
     @property

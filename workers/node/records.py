@@ -85,7 +85,7 @@ class Recording:
         return Position(step.work.branch, step.number, self._node, 0, f"{label}#{ordinal}")
 
     def _new(self, position: Position, kind: str, tool: str, args: Any, **more: Any) -> NewActivity:
-        # Only what changes the outside world is told its key; the others' is as good as its place.
+        # Only what changes the outside world gets a key; for others the position is enough.
         key = self._key(position, more.get("revision", 0)) if kind == "effect" else ""
         return NewActivity(
             id=more.pop("id", None) or uuid7(),
@@ -117,7 +117,7 @@ class Recording:
                 yield
         except BaseException as error:
             if isinstance(error, Exception):
-                self._keep_cursor(activity)  # a call that failed loses nothing of what it told
+                self._keep_cursor(activity)  # a call that failed loses no cursor that it set
             with unguarded():
                 self._scratch.remove()
             raise
@@ -127,7 +127,7 @@ class Recording:
             here.reset(token)
 
     def _keep_cursor(self, activity: NewActivity, progress: Any = None) -> bool:
-        """Commit where the working activity stands, if it told; raises LeaseLost."""
+        """Commit the cursor of the working activity, if it set one; raises LeaseLost."""
         cursor = self._taken_cursor()
         if cursor is None:
             return False
@@ -144,7 +144,7 @@ class Recording:
         return True
 
     def _taken_cursor(self) -> bytes | None:
-        """The cursor told last, with its scratch files as artifacts.
+        """The cursor that was set last, with its scratch files as artifacts.
 
         None where there is no new one, and where a file of it was written to since: beside it the
         file would hold more than the cursor says.

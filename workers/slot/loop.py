@@ -64,7 +64,7 @@ def agents() -> dict[str, Agent]:
 
 
 def queues() -> list[str]:
-    """The queues that this worker serves: as told by `listen`, else all that its agents name."""
+    """The queues that this worker serves: as `listen` names them, else all that its agents name."""
     return list(_listening) or sorted({a.graph.queue for a in agents().values()} | {"gatepost"})
 
 

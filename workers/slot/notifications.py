@@ -1,4 +1,4 @@
-"""Sends what others have to be told, in a thread of the worker's main process.
+"""Send news to others, in a thread of the worker's main process.
 
 Every worker does: claims keep them apart, and a mail server that hangs holds up no sweep.
 """

@@ -73,7 +73,7 @@ class UndoRefused(GatepostError):
 def undo_step(args: Mapping[str, Any], result: Any, *, key: str) -> None:
     """Call the compensation that was registered for a step, with its own arguments.
 
-    One that takes a `key` is told its idempotency key: it may be called again after a crash.
+    One that takes a `key` gets its idempotency key: it may be called again after a crash.
     """
     undo = args["undo"]
     try:

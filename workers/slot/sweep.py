@@ -261,7 +261,7 @@ _asked_for: list[str] = []
 
 @celeryd_init.connect(dispatch_uid="workers.queues")
 def note_queues(options: Any = None, **_kwargs: Any) -> None:
-    """Remember whether the worker was told its queues (`--queues`)."""
+    """Remember whether the worker was started with queues (`--queues`)."""
     _asked_for[:] = str_to_list((options or {}).get("queues")) or []
 
 
@@ -269,7 +269,7 @@ def note_queues(options: Any = None, **_kwargs: Any) -> None:
 def load_agents(instance: Any = None, **_kwargs: Any) -> None:
     """Import the agents once, before the pool forks, and listen to the queues that they name.
 
-    A worker that was told its queues keeps to those. One whose agents cannot be loaded ends with
+    A worker started with queues keeps to those. One whose agents cannot be loaded ends with
     the reason as its last line: it would take messages and could work on nothing.
     """
     try:

@@ -23,7 +23,7 @@ from .retries import gave_up
 
 ENGINE = Path(__file__).parents[1]
 FLOORS = [ENGINE.parent / n for n in ("checkpoints", "approvals", "workers", "contrib")]
-# What an event tells is less than a record may hold.
+# An event holds less than a record may.
 EVENT_BYTES = deltas.LIMITS.event_bytes - 4_096
 SECONDS_MAX = 100 * 366 * 86_400
 # What a status reason has room for beside a node's name and a place.

@@ -6,7 +6,7 @@ to do instead. It finds mistakes; it is no sandbox: a socket or a cursor of a li
 the interpreter nothing is not seen, nor what ctypes does.
 
 `guarded` surrounds code of the author, `unguarded` what the engine does for it in between; both
-are told apart by a context variable, so other threads and the engine's own work are left alone.
+are distinguished by a context variable, so other threads and the engine's own work are left alone.
 """
 
 from __future__ import annotations

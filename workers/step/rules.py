@@ -22,7 +22,7 @@ from checkpoints.records import NewActivity, Position, Work
 from checkpoints.state import deltas, marked
 from checkpoints.views import ActivityRow
 
-# Why an effect did not start: not a sentence for people, who are told what is stricter.
+# Why an effect did not start: not a sentence for people, who get what is stricter.
 POLICIES_CHANGED = "policies changed"
 EARLIER_SHOWN = 2_000  # characters of arguments and result that a request to do it again carries
 # Seconds: so old the caps that came with the lease may be when something is to cost.

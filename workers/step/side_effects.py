@@ -34,7 +34,7 @@ def _network(args: tuple[Any, ...]) -> str:
 
 
 def _starts(args: tuple[Any, ...]) -> str:
-    """(program, ...), or its command line; arguments may hold secrets, so they are not told."""
+    """(program, ...), or its command line; arguments may hold secrets, so they are left out."""
     value = args[0] if args else ""
     if isinstance(value, str | bytes):
         words = os.fsdecode(value).split()
@@ -80,7 +80,7 @@ EVENTS: Final[Mapping[str, Describe]] = {
             "socket.gethostbyname",
             "socket.gethostbyaddr",
             "socket.getnameinfo",
-            # Over a connection that is open already nothing else is told.
+            # Over a connection that is open already nothing else is known.
             "http.client.send",
         ),
         _network,
@@ -120,7 +120,7 @@ EVENTS: Final[Mapping[str, Describe]] = {
 
 _QUERY, _CLIENT = "asks a database", "speaks to the network"
 # (module, class, its function, what it does): what works over open connections, in running threads
-# or outside of Python, and tells the interpreter nothing. Only looked at where it is imported.
+# or outside of Python, and the interpreter is not informed. Only looked at where it is imported.
 _FUNCTIONS: Final = (
     *(("psycopg", f"{a}Connection", "connect", "opens a database") for a in ("", "Async")),
     *(

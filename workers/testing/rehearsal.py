@@ -194,7 +194,7 @@ def rehearsed(
     failed: Callable[[Any], None],
     context_of: Callable[[Context], Rehearsed],
 ) -> Graph:
-    """The graph with stand-ins in reach of its nodes; `failed` is told what a node raises.
+    """The graph with stand-ins in reach of its nodes; `failed` is called with what a node raises.
 
     `context_of` makes the context that a node gets of the engine's.
     """

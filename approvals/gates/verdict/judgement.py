@@ -24,7 +24,7 @@ from checkpoints.state.json_schemas.errors import errors_of
 from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
 from checkpoints.state.schema_texts import with_definitions
 
-ERRORS_MAX: Final = 50  # of which the one is told that says most
+ERRORS_MAX: Final = 50  # of which the most specific one is reported
 
 
 @dataclass(frozen=True, slots=True)

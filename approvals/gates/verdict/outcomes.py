@@ -22,7 +22,7 @@ from checkpoints.states import EventKind
 
 from . import decision_rows
 
-# What the outbox is told.
+# Kinds of news in the outbox.
 DECIDED = "approval.decided"
 WITHDRAWN = "approval.withdrawn"
 

@@ -16,7 +16,7 @@ from ..texts.letters import Letter
 
 
 def send_mail(to: str, letter: Letter, *, ident: str) -> int:
-    """Hand a mail to the server; 250. `ident` names it for good, so a second one can be told."""
+    """Hand a mail to the server; 250. `ident` names it for good, so a second one is recognised."""
     if settings.MAILERS["default"].get("BACKEND", "").endswith("dummy.EmailBackend"):
         raise NotDelivered("No mail server is set: EMAIL_URL.")
     sender = settings.DEFAULT_FROM_EMAIL

@@ -1,4 +1,4 @@
-"""What people are told: a summary and the way to the request; pure.
+"""Texts of mails about requests: a summary and the way to the request; pure.
 
 Everything that agents or people wrote is text: hidden characters stand as escapes, line breaks in a
 headline as spaces, addresses are no links, and what is cut says so. A message carries no secret and

@@ -1,4 +1,4 @@
-"""What people are told of threads that ended, stopped or stand still."""
+"""Texts of mails about threads that ended, stopped or stand still."""
 
 from __future__ import annotations
 

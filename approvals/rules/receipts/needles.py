@@ -15,7 +15,7 @@ from .leaves import Form, Leaf, forms, number_of, unit_in
 from .numbers import LARGE, is_strong, numbers_in, values_in
 from .units import agree, same_key, unit_of_key
 
-SHARED: Final = 8  # a value that more objects have in common does not tell which one is meant
+SHARED: Final = 8  # a value that more objects have in common identifies none of them
 REMEMBERED: Final = 5_000  # values that were compared already
 TEXT_MAX: Final = 2_000  # characters of a value that is looked for inside of texts
 

@@ -19,7 +19,7 @@ from .rows import CallRow, ThoughtRow
 SQL = sql_file(__file__, branches=BRANCHES)
 CALLS: Final = 50
 THOUGHTS: Final = 50
-SHOWN_CHARACTERS: Final = 4_000  # of one result or cursor; a longer one tells its size
+SHOWN_CHARACTERS: Final = 4_000  # of one result or cursor; of a longer one only its size is read
 _BRANCHES = 50
 _ACTIVITIES, _EVENTS = 500, 2_000  # looked at, of each branch
 _THOUGHTS: Final = [EventKind.THOUGHT_RECORDED, EventKind.MODEL_REASONED]

@@ -1,6 +1,6 @@
 -- calls_around -- The newest calls on the way to a checkpoint, and those of the step after it.
 -- `later` are the latter: recorded since, before the next checkpoint. Long values stay where they
--- are; files that they refer to are named. A position tells its newest revision.
+-- are; files that they refer to are named. A position has its newest revision.
 {branches}
 SELECT a.id, a.thread_id AS thread, a.branch, a.step, a.node, a.key, a.kind, a.tool, a.state,
   a.attempts, a.error, a.usage::text AS usage, a.started_at, a.finished_at, a.later,

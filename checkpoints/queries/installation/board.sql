@@ -1,5 +1,5 @@
 -- look -- The clock in microseconds; breakers, budgets and numbers of what is stuck; a mark.
--- A board shows the newest threads of all and of each lane the first: these tell whether it moved,
+-- A board shows the newest threads of all and of each lane the first: these show whether it moved,
 -- however many others there are. A thread that a late commit brings is among the newest.
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock,
   ({stuck}) AS stuck, ({open_ones}) AS open_ones, ({reached}) AS reached, ({damage}) AS damage,

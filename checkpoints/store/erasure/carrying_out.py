@@ -114,10 +114,10 @@ def erase_thread(row: ErasureRow, thread: UUID) -> None:
         }
         event = NewEvent(K.THREAD_ERASED, data, row.decided_by or row.requested_by)
         append(row.workspace, [event], RowChange({"gp_erased": [thread]}))
-        tell = partial(
+        announce = partial(
             thread_erased.send_robust, sender=None, thread_id=thread, workspace=row.workspace
         )
-        transaction.on_commit(tell, robust=True)
+        transaction.on_commit(announce, robust=True)
 
 
 def _threads_left(ident: UUID) -> list[UUID]:

@@ -134,7 +134,7 @@ def release(
 
 
 def mark_stopped() -> int:
-    """Tell the workers of stopped threads to give them back; how many were not told before."""
+    """Ask the workers of stopped threads to give them back; how many were not asked before."""
     with connection.cursor() as cursor:
         cursor.execute(SQL.mark)
         return int(cursor.rowcount)

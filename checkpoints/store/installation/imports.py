@@ -336,7 +336,7 @@ def _thread_values(
     else:
         current = (Status.PAUSED, f"Imported; it was {was} when it was exported")
     if row["rollback"] is not None and row["rollback"] != log.plan:
-        raise BadCapsule("The capsule's rollback is not the one that its events tell of.")
+        raise BadCapsule("The capsule's rollback is not the one that its events record.")
     values |= _DEFAULTS_HERE
     values |= {
         "workspace_id": workspace,
@@ -353,7 +353,7 @@ def _thread_values(
         "imported_seq": row["last_seq"],
         "imported_number": row["number"],
     }
-    if row["pinned"] is None:  # written before capsules told; the log always did
+    if row["pinned"] is None:  # written before capsules said so; the log always did
         values["pinned"] = log.pinned
     if not ended:
         values["waiting_on"] = None

@@ -46,8 +46,8 @@ def begin_record(*, actor: str) -> int:
 def _begin_versions(actor: str) -> int:
     """Put agent versions on record whose ids follow from nothing; how many events it took.
 
-    They belong to no workspace: the oldest one's log tells of them. None comes later, so one that
-    no event tells of was planted. What began with this release needs no such event.
+    They belong to no workspace: the oldest one's log records them. None comes later, so one that
+    no event records was planted. What began with this release needs no such event.
     """
     sql = (
         "SELECT bool_or(data ? 'versions') FROM gp_workspace_event WHERE kind = %s "

@@ -99,7 +99,7 @@ WHERE th.workspace_id = %(workspace)s::uuid AND th.status = 'waiting'
 ORDER BY th.status_since, th.id LIMIT %(limit)s
 
 -- repeated -- Threads that move and have called the same with the same arguments again and again.
--- Places of a fan-out are told apart; calls with large arguments are left out.
+-- Places of a fan-out are kept apart; calls with large arguments are left out.
 SELECT th.id, th.workspace_id, th.agent, a.node, th.status_since, NULL::bigint AS last_seq,
   min(a.started_at) AS since, 'repeats' AS rule, NULL::float8 AS usual, a.tool, count(*) AS calls
 FROM gp_thread th JOIN gp_activity a ON a.thread_id = th.id AND a.branch = th.branch

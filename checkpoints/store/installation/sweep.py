@@ -139,7 +139,7 @@ def lost_reason(causes: Sequence[tuple[str, str]] = ()) -> str:
         node, why = causes[0]
         causes = causes[:times]
         always = len(causes) == times and len(set(causes)) == 1
-        each = " each time" if always else " the last time it could be told"
+        each = " each time" if always else " the last time it was known"
         message += f": at {node!r} it {why}{each}" if node else f": it {why}{each}"
     cure = HELD if silent else ""
     return f"{message}. {cure}Look at the last events, then retry, edit or roll back."

@@ -20,7 +20,7 @@ def announce(
     more_follows: bool = False,
     database: BaseDatabaseWrapper | None = None,
 ) -> None:
-    """Tell the floors above after commit; `queue` when a worker should look.
+    """Announce to the floors above after commit; `queue` when a worker should look.
 
     `more_follows`: the next change is about to come, and the processors have that to do first.
     `database` is the connection, where it was looked up already.
@@ -43,6 +43,6 @@ def announce(
 
 
 def announce_end(thread: UUID, parent: UUID) -> None:
-    """Tell the floors above after commit that a child of `parent` has ended."""
+    """Announce to the floors above after commit that a child of `parent` has ended."""
     payload = {"thread_id": thread, "parent": parent}
     transaction.on_commit(partial(child_ended.send_robust, sender=Store, **payload))

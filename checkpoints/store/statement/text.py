@@ -28,7 +28,7 @@ _COLUMN_OF_T = re.compile(r"\bt\.([a-z_]+)")
 class RowSql:
     """A row of a table as SQL: its columns in order, %s for each value.
 
-    Made once per kind of row and told apart by identity: comparing the texts for each step would
+    Made once per kind of row and compared by identity: comparing the texts for each step would
     cost more than the rest of its preparation. `values` makes the parameters by their names.
     """
 

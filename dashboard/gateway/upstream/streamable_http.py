@@ -127,7 +127,7 @@ class HttpServers:
             await response.aclose()
 
     async def close_at(self, server: ServerRow, sending: Sending) -> int:
-        """Tell the server that a session is over; its status."""
+        """End a session at the server; the status of its answer."""
         if why := refusal(server):
             raise NotSent(why)
         headers = headers_of(server, sending)

@@ -16,7 +16,7 @@ GAP: Final = 1.5  # beside each bar
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Numbers of one kind, one for each hour or day; None where there is nothing to tell."""
+    """Numbers of one kind, one for each hour or day; None where nothing is known."""
 
     name: str
     tone: str

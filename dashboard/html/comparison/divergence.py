@@ -122,7 +122,7 @@ type _Slots = dict[tuple[Slot, int], tuple[UUID, Content]]
 
 
 def _places(step: _Step) -> _Slots:
-    """Contents by where they stand; what stands at one slot twice is told apart by its order."""
+    """Contents by where they stand; what stands at one slot twice is distinguished by its order."""
     results: _Slots = {}
     for thread, content in step.contents:
         nth = 0

@@ -74,7 +74,7 @@ def new_recovery_codes() -> list[str]:
 
 
 def is_recovery(code: str) -> bool:
-    """Tell a recovery code from one of an app by its length."""
+    """Distinguish a recovery code from one of an app by its length."""
     return len(plain(code)) == RECOVERY_CHARS
 
 

@@ -168,7 +168,7 @@ def end(user_id: int, *, by: str, why: str, only: UUID | None = None, besides: s
 
 
 def log(kind: Kind, user_id: int, data: dict[str, Any], *, actor: str) -> None:
-    """Tell the logs of a user's workspaces; of a member of none the first workspace's."""
+    """Record it in the logs of a user's workspaces; of a member of none the first workspace's."""
     try:
         otherwise = queries.default_workspace()
     except NotFound:

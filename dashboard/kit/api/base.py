@@ -43,7 +43,7 @@ class MemberView(APIView):
     """A view for members of a workspace; `self.actor` is who calls, with the roles of now.
 
     A view with a POST names in `changes` the action that it performs. `previews` says whether
-    `?preview=1` only tells the plan, `keyed` whether Idempotency-Key is honoured,
+    `?preview=1` only shows the plan, `keyed` whether Idempotency-Key is honoured,
     `sets_up` whether it serves those who must have a second factor and have none. Which query
     parameters a call takes is what `extend_schema` says; all others are refused.
     """

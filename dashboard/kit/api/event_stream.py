@@ -57,7 +57,7 @@ class Followed:
 
 
 class Ended(Exception):
-    """The stream ends; the message tells the client why."""
+    """The stream ends; the message says why."""
 
 
 def event_stream(followed: Followed, after: int) -> StreamingHttpResponse:

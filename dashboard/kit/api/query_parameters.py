@@ -1,6 +1,6 @@
 """Query parameters: a call takes those that the document names for it, each once, and no others.
 
-A mistyped one would widen a list (`?agnet=child`) or do what it was only to tell (`?previw=1`).
+A mistyped one would widen a list (`?agnet=child`) or do what it was only to preview (`?previw=1`).
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def _of_rest(exc: rest.APIException) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _unexpected(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """A failure of ours: logged, told to Django's signal, answered without its inner life."""
+    """A failure of ours: logged, sent to Django's signal, answered without its inner life."""
     if outages.is_outage(exc):
         logger.exception("the database does not answer")
         body = problem("unavailable", "Not available", 503, outages.outage(exc))

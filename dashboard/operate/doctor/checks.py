@@ -28,7 +28,7 @@ from . import notifications as news
 from .findings import Check, Finding, Seen, note, wrong
 
 log = structlog.get_logger("gatepost.doctor")
-# What later checks need comes first; each part is told together.
+# What later checks need comes first; each part is reported together.
 CHECKS = (
     Check("reachable", "database", reachable.database),
     Check("reachable", "Valkey", reachable.valkey),

@@ -23,7 +23,7 @@ OTHERS = {
 
 
 def plain(seen: Seen) -> Iterator[Finding]:
-    """Every name of the newest version of each agent is one that people can tell apart."""
+    """Every name of the newest version of each agent is one that people can distinguish."""
     newest: dict[str, AgentRow] = {}
     for row in queries.agent_versions():
         if row.agent not in newest or row.created_at > newest[row.agent].created_at:
@@ -52,7 +52,7 @@ def plain(seen: Seen) -> Iterator[Finding]:
 
 
 def _others() -> Iterator[tuple[str, str]]:
-    """(what, name) of what else people tell apart by names that are not plain ASCII."""
+    """(what, name) of what else people distinguish by names that are not plain ASCII."""
     for what, sql in OTHERS.items():
         for row in fetch_named(sql, (PLAIN,)):
             yield what, row.name

@@ -62,7 +62,7 @@ def _gift_of_grant(who: Administrator, user_id: int, role: str, *, workspace: UU
 
 @guarded(_gift_of_grant)
 def grant_role(who: Administrator, user_id: int, role: str, *, workspace: UUID | None) -> UUID:
-    """Give somebody a role, in one's own workspace unless told otherwise; the workspace."""
+    """Give somebody a role, in one's own workspace unless another is named; the workspace."""
     workspace_id = _workspace_to_administer(who, workspace)
     _reach(who, user_id)
     _check_second_person(who, user_id, {role}, workspace_id)

@@ -61,7 +61,7 @@ def verify_everything(*, owner: str, every_seconds: float) -> Generator[int]:
         last = page[-1][0]
     for left in proof.left_behind_pages():
         for item in left:
-            with suppress(NotFound):  # a whole workspace is gone: nobody is left to be told
+            with suppress(NotFound):  # a whole workspace is gone: nobody is left to be notified
                 if item.of == "thread":
                     keep_report(item.report, actor=owner, workspace=item.workspace)
         yield PAGE_COST

@@ -104,8 +104,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_artifact": {
         "id": "nothing names it",
         "workspace_id": "a state that names the file finds it in its own workspace only",
-        "name": "of the first upload; event and state tell the name of each use",
-        "media_type": "of the first upload; event and state tell that of each use",
+        "name": "of the first upload; event and state have the name of each use",
+        "media_type": "of the first upload; event and state have that of each use",
         "path": "where the bytes lie; they are hashed wherever that is",
         "created_at": "for the order of lists",
     },
@@ -145,7 +145,7 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_hook_delivery": {"*": "what was answered; the decision itself is in the thread's log"},
     "gp_delivery": {"*": "what was sent to whom; whom is proved with the endpoint"},
     "gp_approval_look": {"*": "when a person opened a request, for figures; decides nothing"},
-    "gp_outbox": {"*": "news that is still to be sent; what it tells of is proved in the log"},
+    "gp_outbox": {"*": "news that is still to be sent; what it announces is proved in the log"},
     "gp_sign_in": {
         "*": "for its person, with address and device, which have to be forgotten; that it began "
         "and ended is in the workspace's log"

@@ -228,7 +228,7 @@ class _OneImport:
         if strange := [child for child in about.children if str(child) not in named]:
             raise BadCapsule(f"No thread in the capsule says that it started {strange[0]}.")
         store.bring_children({one.row["parent"] for one in tree} & lineage.keys())
-        # The event that tells where a thread came from is needed to verify what is before it.
+        # The event that records where a thread came from is needed to verify what is before it.
         self._check_agents(
             set().union(*(queries.agent_versions_of(one.id) for one in (about, *line, *tree)))
         )

@@ -61,7 +61,7 @@ class ModelUse(Shape):
 
 
 class Model(Shape):
-    """Layer 3: what the models are and are told."""
+    """Layer 3: the models and what they are given."""
 
     config: dict[str, Any] = Field(
         description="model, temperature, prompt texts and the like that hold for the thread"

@@ -1,4 +1,4 @@
-"""The nodes before which a thread can be told to stop."""
+"""The nodes before which a thread can be stopped."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from checkpoints.views import ActivityRow, CheckpointRow, ThreadRow
 RECORDS_READ = 2_000
 ANY_STEP = 2**31 - 1
 CALLS = ("activity", "model", "effect")
-# Values that come out the same: the end of a pause and of a limit are not told to the node.
+# Values that come out the same: the end of a pause and of a limit are not passed to the node.
 SETTLED_VALUES = ("sleep", "within")
 # Activities that are carried out anew wherever the thread goes once more.
 REPEATED = {

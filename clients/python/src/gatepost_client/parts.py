@@ -66,7 +66,7 @@ def effect(
     """Make a function an effect: done once, on record before and after, behind its gate.
 
     `approve` asks people first: True, a title such as "Pay {amount}", or an Approve. A function
-    with an argument `key` is told the idempotency key. `idempotent` says that calling it twice
+    with an argument `key` gets the idempotency key. `idempotent` says that calling it twice
     with one key acts once; else a crash in the middle asks a person what happened.
     `undo(args, result, *, key)` takes it back in a rollback.
     """

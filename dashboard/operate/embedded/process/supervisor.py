@@ -192,7 +192,7 @@ class Supervisor:
         self._note(f"+ {child.process.pid} {signals}")
 
     def _note(self, line: str) -> None:
-        """Tell the watchdog; without one (it was killed) Linux still ends the children with us."""
+        """Call the watchdog; without one (it was killed) Linux still ends the children with us."""
         if self.watchdog.stdin is None:
             return
         try:

@@ -25,7 +25,7 @@ class Report(BaseModel):
 
 
 class Command(PersonalCommand):
-    """Reads only; tells each thing with its measured value and, where needed, what to do."""
+    """Read only; report each thing with its measured value and, where needed, what to do."""
 
     help = (
         "Says what is installed, reachable, unsafe and behind; with a thread, why it is stuck "

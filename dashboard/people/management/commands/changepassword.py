@@ -18,6 +18,6 @@ class Command(changepassword.Command):
         add_place_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> str | None:
-        """As Django does it; the workspace's log tells of it, never of the password."""
+        """As Django does it; the workspace's log records it, never the password."""
         with logged("command:changepassword"):
             return super().handle(*args, **options)

@@ -19,7 +19,7 @@ class Command(createsuperuser.Command):
         add_place_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """As Django does it; the workspace's log tells of it."""
+        """As Django does it; the workspace's log records it."""
         try:
             with logged("command:createsuperuser"):
                 super().handle(*args, **options)

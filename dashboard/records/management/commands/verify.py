@@ -105,7 +105,7 @@ class Command(PersonalCommand):
         add_common_arguments(parser)
 
     def act(self) -> None:
-        """Verify, tell, and leave with 1 if anything was found."""
+        """Verify, report, and leave with 1 if anything was found."""
         if self.options["columns"]:
             self.stdout.write(column_cover.page(), ending="")
             return
@@ -173,7 +173,7 @@ class Command(PersonalCommand):
             yield "workspace", self._save_report(report, "workspace")
         if not named:
             for of, report in of_installation:
-                # The first of its workspace is told above.
+                # The first of its workspace is reported above.
                 if report is not unrecorded.get(report.ident):
                     yield of, report
             for of, report, workspace in left_behind():

@@ -58,7 +58,7 @@ def test_an_ending_is_told(text: str, sentence: str) -> None:
     [
         ([], "at this step. Look"),
         ([("do", "hung")] * 3, "at this step: at 'do' it hung each time. Look"),
-        ([("do", "hung")], "at this step: at 'do' it hung the last time it could be told. Look"),
+        ([("do", "hung")], "at this step: at 'do' it hung the last time it was known. Look"),
         ([("do", "hung"), ("do", "fell"), ("do", "fell")], "'do' it hung the last time"),
         ([("", "hung")] * 3, "at this step: it hung each time. Look"),
     ],

@@ -52,7 +52,7 @@ class LeasedThread:
     # ---- reading ---------------------------------------------------------------------------------
 
     def find(self) -> Flow[bool]:
-        """Look for the thread by name, else by its id at Gatepost; tell whether there is one."""
+        """Look for the thread by name, else by its id at Gatepost; return whether there is one."""
         if self.thread:
             return True
         thread = yield from api.find_thread(self.agent, self.name)

@@ -53,7 +53,7 @@ class Gatepost(BaseDurabilityCapability[Any]):
         durable_unit_plural="activities",
         durable_container_noun="agent",
         codec=JSON_CODEC,
-        sequential_tools_in_durable_context=True,  # calls are told apart by their order
+        sequential_tools_in_durable_context=True,  # calls are distinguished by their order
         unsupported_runtime_toolset_kinds=frozenset({"function", "mcp", "dynamic"}),
     )
 

@@ -93,7 +93,7 @@ class Execution:
             return  # its lease expires
 
     def keep_lease(self, on_loss: Callable[[], object]) -> Flow[None]:
-        """Renew the lease for as long as the work lasts; tell when it is lost."""
+        """Renew the lease for as long as the work lasts; log when it is lost."""
         while True:
             try:
                 yield Sleep(self.settings.lease_seconds / 3)

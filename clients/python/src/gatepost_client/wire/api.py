@@ -13,7 +13,7 @@ from .requests import request
 
 Json = dict[str, Any]
 POLL_SECONDS = 25
-BEGUN_MAX = 1_000  # calls under way whose time is kept; of the oldest beyond it none is told
+BEGUN_MAX = 1_000  # calls under way whose time is kept; of older ones it is not reported
 
 
 def start_thread(body: Mapping[str, Any]) -> Flow[Json]:

@@ -44,7 +44,7 @@ class Command(PersonalCommand):
         add_common_arguments(parser)
 
     def act(self) -> None:
-        """Look, tell what is new; again until stopped."""
+        """Look and print what is new, until stopped."""
         path: Path = self.options["folder"]
         agent = self.options["agent"] or path.resolve().name
         folder = Folder(path, agent, self.actor("work"))
