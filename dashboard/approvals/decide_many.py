@@ -23,8 +23,7 @@ from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.identity.seats import person_of, seated
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.shapes.problems import of_item
-from dashboard.kit.shapes.rows import Problem
+from dashboard.kit.shapes.problems import Problem, of_item
 from dashboard.kit.shapes.texts import Id
 
 from .approvals import Approval

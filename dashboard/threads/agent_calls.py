@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from checkpoints import queries
 from checkpoints.state import deltas
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.shapes.rows import AgentDetail, AgentList
+from dashboard.threads.thread_shapes import AgentDetail, AgentList
 
 
 class Agents(MemberView):

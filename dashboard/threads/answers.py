@@ -12,8 +12,8 @@ from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.html.comparison.compare import Comparison
 from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
-from dashboard.kit.shapes.rows import Diff, EventList, Place, ThreadDetail
 from dashboard.threads.page.outcome import outcome_of_undo
+from dashboard.threads.thread_shapes import Diff, EventList, Place, ThreadDetail
 
 
 def thread_detail(

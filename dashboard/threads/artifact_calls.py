@@ -16,7 +16,7 @@ from checkpoints.state import deltas
 from dashboard.errors import Invalid
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.pages.uploads import check_upload_size, upload
-from dashboard.kit.shapes.rows import Artifact
+from dashboard.threads.thread_shapes import Artifact
 
 FORM_BYTES = 64 * 1024
 

@@ -24,9 +24,9 @@ from dashboard.fields.validation import (
 )
 from dashboard.identity.permissions import Actor, refuse_beyond, require
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.shapes.rows import Checkpoint, ThreadDetail
 from dashboard.kit.shapes.texts import Reason
 from dashboard.threads.preview_shapes import BELOW
+from dashboard.threads.thread_shapes import Checkpoint, ThreadDetail
 
 
 @dataclass(frozen=True, slots=True)

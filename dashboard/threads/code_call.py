@@ -13,11 +13,11 @@ from checkpoints import queries
 from dashboard.identity.permissions import require
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import IF_MATCH
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.code import ChooseCode, ChooseCodeMany, choose_code, choose_code_many
 from dashboard.threads.code_changes import ChosenMany, CodeChanges
 from dashboard.threads.page.code_question import alike, changed_parts
 from dashboard.threads.thread_list import REFUSED, detail
+from dashboard.threads.thread_shapes import ThreadDetail
 
 
 class CodeThread(MemberView):

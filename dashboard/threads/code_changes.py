@@ -10,8 +10,7 @@ from pydantic import Field
 
 from checkpoints.code_parts import CodeChange
 from dashboard.documents.state_shape import Shape
-from dashboard.kit.shapes.problems import of_action
-from dashboard.kit.shapes.rows import Problem
+from dashboard.kit.shapes.problems import Problem, of_action
 from dashboard.threads.code import Chosen
 
 

@@ -9,13 +9,13 @@ from uuid import UUID
 from checkpoints import queries
 from checkpoints.views import EffectFate, ThreadRow
 from dashboard.identity.permissions import Actor
-from dashboard.kit.shapes.rows import RollbackOutcome
 from dashboard.kit.terminal.console import PersonalCommand
 from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import CancelPlan
 from dashboard.threads.plans.changes import EditPlan, ForkPlan, RollBackPlan
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
+from dashboard.threads.thread_shapes import RollbackOutcome
 from dashboard.wording.savings import dollars
 from dashboard.wording.sentences import as_text
 

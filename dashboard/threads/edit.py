@@ -24,11 +24,11 @@ from dashboard.identity.permissions import (
 )
 from dashboard.kit import second_person
 from dashboard.kit.shapes.requests import Changes, RequestShape
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.shapes.texts import Reason
 from dashboard.threads.plans.changes import EditPlan, edit_plan
 from dashboard.threads.preview_shapes import ExpectedCalls
 from dashboard.threads.target import same_version, thread_for
+from dashboard.threads.thread_shapes import ThreadDetail
 
 
 @translated()

@@ -28,12 +28,12 @@ from dashboard.fields.validation import (
 from dashboard.identity.permissions import Actor
 from dashboard.kit import second_person
 from dashboard.kit.shapes.requests import CONFIG_SIZE, Changes, Config, RequestShape
-from dashboard.kit.shapes.rows import Checkpoint
 from dashboard.kit.shapes.texts import Id, Reason, Title
 from dashboard.threads.edit import changed_states, check_changed
 from dashboard.threads.plans.changes import ForkPlan, fork_plan
 from dashboard.threads.preview_shapes import ExpectedCalls
 from dashboard.threads.target import thread_for
+from dashboard.threads.thread_shapes import Checkpoint
 from dashboard.wire.hints import look_again
 from workers.authoring.messages import ModelAnswer
 

@@ -14,8 +14,8 @@ from dashboard.fields.validation import MESSAGE_BYTES, check_message
 from dashboard.identity.permissions import Actor, no_message_channel
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.target import thread_for
+from dashboard.threads.thread_shapes import ThreadDetail
 
 from .target import THREAD
 

@@ -13,9 +13,8 @@ from rest_framework.response import Response
 
 from dashboard.documents.state_shape import Shape
 from dashboard.kit.api.base import PREVIEW, MemberView, answer, refusals
-from dashboard.kit.shapes.problems import of_action
+from dashboard.kit.shapes.problems import Problem, of_action
 from dashboard.kit.shapes.requests import Changes, RequestShape
-from dashboard.kit.shapes.rows import Problem
 from dashboard.kit.shapes.texts import Id, OneOf, Reason
 from dashboard.threads.many import (
     AT_ONCE,

@@ -15,9 +15,9 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit.api.base import MemberView, refusals
 from dashboard.kit.api.long_poll import WAIT_MAX, answer_after
 from dashboard.kit.api.parameters import version, whole
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.thread_list import detail
+from dashboard.threads.thread_shapes import ThreadDetail
 
 WAIT = whole(
     "wait",

@@ -27,13 +27,6 @@ from dashboard.kit.api.event_stream import EventStreamRenderer, Followed, event_
 from dashboard.kit.api.parameters import choice, flag, ident, rows, whole, words
 from dashboard.kit.api.renderers import YAMLRenderer, ZipRenderer
 from dashboard.kit.shapes.django_request import django_request
-from dashboard.kit.shapes.rows import (
-    ActivityList,
-    Checkpoint,
-    CheckpointList,
-    Diff,
-    EventList,
-)
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.capsule import export
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
@@ -41,6 +34,13 @@ from dashboard.threads.page.anatomy import anatomy_of
 from dashboard.threads.page.anatomy_shape import Anatomy
 from dashboard.threads.reveal import Reveal, RevealedChannel, reveal, revealed_answer
 from dashboard.threads.thread_list import LIMIT
+from dashboard.threads.thread_shapes import (
+    ActivityList,
+    Checkpoint,
+    CheckpointList,
+    Diff,
+    EventList,
+)
 from gatepost_command import COMMAND
 from workers.external.settled import recorded
 

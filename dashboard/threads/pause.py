@@ -16,9 +16,9 @@ from dashboard.fields.validation import check_node
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.shapes.texts import Reason
 from dashboard.threads.target import thread_for
+from dashboard.threads.thread_shapes import ThreadDetail
 
 from .target import THREAD
 

@@ -21,13 +21,6 @@ from dashboard.html.comparison.endings import ending_of
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
 from dashboard.kit.filters import add_options, read_options
-from dashboard.kit.shapes.rows import (
-    ActivityList,
-    Checkpoint,
-    CheckpointList,
-    Thread,
-    ThreadList,
-)
 from dashboard.kit.terminal.arguments import (
     checkpoint_named,
     number_from,
@@ -37,6 +30,13 @@ from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.kit.terminal.tables import facts, table
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.descriptions import patch_table, short, show_thread
+from dashboard.threads.thread_shapes import (
+    ActivityList,
+    Checkpoint,
+    CheckpointList,
+    Thread,
+    ThreadList,
+)
 from dashboard.wording.events import event_sentence
 from dashboard.wording.text import span
 from dashboard.wording.usages import seconds_taken

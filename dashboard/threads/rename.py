@@ -14,8 +14,8 @@ from dashboard.errors import NotAllowedNow
 from dashboard.identity.permissions import Actor, closed
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.shapes.texts import NotBlank, Title
+from dashboard.threads.thread_shapes import ThreadDetail
 
 from .target import THREAD
 

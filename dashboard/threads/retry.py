@@ -9,8 +9,8 @@ from checkpoints.states import EventKind, Status
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import Nothing
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.threads.target import thread_for
+from dashboard.threads.thread_shapes import ThreadDetail
 
 from .target import THREAD
 

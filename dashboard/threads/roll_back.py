@@ -21,11 +21,11 @@ from dashboard.identity.permissions import (
 )
 from dashboard.kit import second_person
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.shapes.rows import Checkpoint
 from dashboard.kit.shapes.texts import Id, Reason
 from dashboard.threads.plans.changes import RollBackPlan, roll_back_plan
 from dashboard.threads.preview_shapes import BELOW, ExpectedCalls
 from dashboard.threads.target import same_version, thread_for
+from dashboard.threads.thread_shapes import Checkpoint
 from workers.external.settled import go_back_alone
 
 

@@ -17,9 +17,9 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, refuse_beyond
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.shapes.texts import Id, OneOf, Reason
 from dashboard.threads.target import THREAD
+from dashboard.threads.thread_shapes import ThreadDetail
 from dashboard.wording.sentences import person
 
 RESULT_MAX_BYTES = 1024 * 1024

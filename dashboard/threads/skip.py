@@ -17,9 +17,9 @@ from dashboard.fields.validation import REASON_MAX, check_node
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.shapes.requests import Node, RequestShape
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.shapes.texts import NotBlank
 from dashboard.threads.target import thread_for
+from dashboard.threads.thread_shapes import ThreadDetail
 from workers.authoring.joins import Joins
 
 from .target import THREAD

@@ -15,9 +15,9 @@ from dashboard.identity.permissions import (
     require,
 )
 from dashboard.kit.action import Target
-from dashboard.kit.shapes.rows import ThreadDetail
 from dashboard.kit.terminal.arguments import thread_named
 from dashboard.threads.answers import thread_detail
+from dashboard.threads.thread_shapes import ThreadDetail
 
 
 def _detail(actor: Actor, thread_id: UUID) -> ThreadDetail:

@@ -19,7 +19,6 @@ from dashboard.kit.api.parameters import IF_MATCH, LIMIT_MAX, rows, words
 from dashboard.kit.filters import call_parameters
 from dashboard.kit.shapes.previews import SecondPersonAsked
 from dashboard.kit.shapes.requests import Nothing
-from dashboard.kit.shapes.rows import Counts, Thread, ThreadDetail, ThreadList
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import Cancel, CancelAnswer, CancelPreview, cancel, preview_cancel
 from dashboard.threads.edit import Edit, EditAnswer, EditPreview, edit, preview_edit
@@ -27,6 +26,7 @@ from dashboard.threads.fork import Fork, ForkPreview, fork, fork_point, preview_
 from dashboard.threads.roll_back import RollBack, RollBackPreview, preview_roll_back, roll_back
 from dashboard.threads.start import StartThread, start_or_continue
 from dashboard.threads.target import refuse_preview
+from dashboard.threads.thread_shapes import Counts, Thread, ThreadDetail, ThreadList
 from dashboard.threads.verify import verify
 from gatepost_command import COMMAND
 

@@ -23,7 +23,7 @@ from dashboard.errors import Fault, Invalid, Malformed, NeedsSecondAdmin, NeedsS
 from dashboard.identity.permissions import Actor, Grant, actor_of, require
 from dashboard.identity.rate_limits import API_ACCOUNT, API_ADDRESS, Limit
 from dashboard.kit.shapes.previews import SecondAdminAsked, SecondPersonAsked
-from dashboard.kit.shapes.rows import Problem
+from dashboard.kit.shapes.problems import Problem
 
 from . import idempotency_key, limits, query_parameters
 from .parameters import LIMIT_DEFAULT, SEQ_MAX, YES, flag, version_in

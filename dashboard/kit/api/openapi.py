@@ -12,7 +12,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from pydantic import BaseModel
 
 from dashboard.documents.answer_json import name_of, schema_of
-from dashboard.kit.shapes.rows import Problem
+from dashboard.kit.shapes.problems import Problem
 
 from . import idempotency_key, limits
 from .base import PROBLEM

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core import exceptions as django_errors
 from django.core.signals import got_request_exception
 from django.http import Http404
+from pydantic import Field
 from rest_framework import exceptions as rest
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
@@ -24,13 +25,25 @@ from approvals.queries import ApprovalRow
 from checkpoints.errors import GatepostError, InvalidValue
 from checkpoints.postgres import outages
 from dashboard import errors
-from dashboard.errors import ActionError, Invalid
+from dashboard.documents.state_shape import Shape
+from dashboard.errors import ActionError, Fault, Invalid
 
 from .django_request import django_request
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Shape):
+    """A refusal (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    path: str = Field(description="JSON path from the root of the request")
+    errors: list[Fault] | None = None
 
 
 def handler(exc: Exception, context: dict[str, Any]) -> Response | None:

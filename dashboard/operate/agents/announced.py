@@ -15,9 +15,9 @@ from checkpoints.states import Status
 from checkpoints.views import AgentRow
 from dashboard.documents.answer_json import with_more
 from dashboard.errors import Missing
-from dashboard.kit.shapes.rows import AgentDetail
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import facts, table
+from dashboard.threads.thread_shapes import AgentDetail
 
 from .check import check, check_options
 from .impact import impact, impact_options

@@ -17,7 +17,7 @@ OTHER_VALUES = {
     "dashboard.administration.retention.RetentionRule": "it is read from the model, whose rows "
     "are locked; the reader's rule belongs to the sweep",
     "dashboard.approvals.report_shape.ReportedLook": "`person` is a name, not an id",
-    "dashboard.kit.shapes.rows.RollbackOutcome": "its effects are named by their ids",
+    "dashboard.threads.thread_shapes.RollbackOutcome": "its effects are named by their ids",
     "dashboard.people.second_factor_calls.SecondFactor": "it is also answered where there is none",
     "dashboard.records.search.CheckedThreads": "`damaged` is a number, not a list of threads",
 }

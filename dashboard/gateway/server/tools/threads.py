@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from dashboard.kit.shapes.previews import SecondPersonAsked
-from dashboard.kit.shapes.rows import EventList, ThreadDetail, ThreadList
 from dashboard.threads.fork import ForkPreview
 from dashboard.threads.input import INPUT
 from dashboard.threads.reveal import RevealedChannel
 from dashboard.threads.roll_back import RollBackPreview
+from dashboard.threads.thread_shapes import EventList, ThreadDetail, ThreadList
 
 from . import arguments
 from .calls import Api, ApiAnswer, ApiCall

@@ -27,7 +27,6 @@ from checkpoints.views import (
 )
 from dashboard.documents.answer_json import with_more
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Fault
 from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Allowed, HasRoles, allowed_actions
 from dashboard.threads.page.code_question import open_choices
@@ -35,17 +34,6 @@ from dashboard.threads.page.outcome import UndoOutcome
 
 # Addresses that differ from the names of actions.
 ADDRESS = {"roll_back": "rollback"}
-
-
-class Problem(Shape):
-    """A refusal (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    path: str = Field(description="JSON path from the root of the request")
-    errors: list[Fault] | None = None
 
 
 class Lease(Shape):
