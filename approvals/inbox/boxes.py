@@ -16,6 +16,7 @@ from uuid import UUID
 
 from checkpoints.agent_versions import OURS
 from checkpoints.errors import InvalidValue
+from checkpoints.postgres.list_conditions import condition, narrowing, parameters
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import Statements, sql_file
@@ -40,25 +41,15 @@ _AGE: Final = ("a.requested_at", "a.id")
 _DUE_AT: Final = "coalesce(a.decide_by, a.deadline, 'infinity'::timestamptz)"
 
 
-def _ordered_by(*keys: str, newest_first: bool = False) -> Statements:
-    return sql_file(
-        __file__,
-        due_at=_DUE_AT,
-        ours=OURS,
-        due_seconds=str(DUE_SECONDS),
-        keys=", ".join(keys),
-        order=", ".join(f"{key} {'DESC' if newest_first else 'ASC'}" for key in keys),
-        comparison="<" if newest_first else ">",
-    )
-
-
-SQL: Final = _ordered_by(*_AGE)
-_ORDERS: Final = {
-    "risk": _ordered_by("gp_risk(a.risk)", *_AGE),
-    "age": SQL,
-    "deadline": _ordered_by(_DUE_AT, *_AGE),
-    "done": _ordered_by("coalesce(a.decided_at, a.requested_at)", "a.id", newest_first=True),
-}
+# Equal for equal requests.
+_SHAPE: Final = "gp_shape(a.agent_version_id, a.tool, a.policy_version, a.risk, a.title)"
+_OF_AGENT: Final = """a.agent_version_id = ANY(ARRAY(
+    SELECT v.id FROM gp_agent_version v WHERE v.agent = %(agent)s::text))"""
+_OF_FRAMEWORK: Final = f"""a.agent_version_id = ANY(ARRAY(
+    SELECT v.id FROM gp_agent_version v WHERE CASE WHEN %(framework)s::text = '{OURS}'
+      THEN v.graph -> 'external' IS NULL
+      ELSE v.graph -> 'external' ->> 'framework' = %(framework)s::text END))"""
+_ALIKE: Final = f"{_SHAPE} = (SELECT {_SHAPE} FROM gp_approval a WHERE a.id = %(alike)s::uuid)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +98,10 @@ class Wanted:
     box: str = "open"
     sort: str = "risk"
     person: Person | None = None
-    agent: str = ""
+    agent: str = narrowing("", _OF_AGENT)
     q: str = ""
-    alike: UUID | None = None
-    framework: str = ""
+    alike: UUID | None = narrowing(None, _ALIKE)
+    framework: str = narrowing("", _OF_FRAMEWORK)
 
     @property
     def order(self) -> str:
@@ -120,6 +111,29 @@ class Wanted:
     def grouped(self) -> bool:
         """Answer True if equal requests are one entry: not in `done`, nor in a list of equals."""
         return self.box != "done" and self.alike is None
+
+
+def _ordered_by(*keys: str, newest_first: bool = False) -> Statements:
+    return sql_file(
+        __file__,
+        due_at=_DUE_AT,
+        ours=OURS,
+        shape=_SHAPE,
+        narrowed=condition(Wanted),
+        due_seconds=str(DUE_SECONDS),
+        keys=", ".join(keys),
+        order=", ".join(f"{key} {'DESC' if newest_first else 'ASC'}" for key in keys),
+        comparison="<" if newest_first else ">",
+    )
+
+
+SQL: Final = _ordered_by(*_AGE)
+_ORDERS: Final = {
+    "risk": _ordered_by("gp_risk(a.risk)", *_AGE),
+    "age": SQL,
+    "deadline": _ordered_by(_DUE_AT, *_AGE),
+    "done": _ordered_by("coalesce(a.decided_at, a.requested_at)", "a.id", newest_first=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +191,8 @@ def _window(
             _ORDERS[wanted.order].window,
             {
                 **_seats(wanted.workspace, wanted.person),
+                **parameters(wanted),
                 "box": wanted.box,
-                "agent": wanted.agent,
-                "framework": wanted.framework,
-                "alike": wanted.alike,
                 "after": after,
                 "beyond": beyond,
                 "words": _pattern(wanted.q) if wanted.q else None,

@@ -30,24 +30,14 @@ cardinality(%(team_seats)s::text[]) > 0 AND a.due_seats && %(team_seats)s::text[
 -- high -- The risk is high.
 gp_risk(a.risk) = 0
 
--- shape -- Equal for equal requests.
-gp_shape(a.agent_version_id, a.tool, a.policy_version, a.risk, a.title)
-
--- box -- Requests of one box, of one agent, framework or like one request where that is wanted.
+-- box -- Requests of one box, narrowed further where that is wanted.
 a.workspace_id = %(workspace)s::uuid
   AND CASE WHEN %(box)s::text = 'done' THEN a.status <> 'pending' ELSE a.status = 'pending' END
   AND (%(box)s::text <> 'mine' OR ({mine}))
   AND (%(box)s::text <> 'team' OR ({team}))
   AND (%(box)s::text <> 'due' OR {due})
   AND (%(box)s::text <> 'high' OR {high})
-  AND (%(agent)s::text = '' OR a.agent_version_id = ANY(ARRAY(
-    SELECT v.id FROM gp_agent_version v WHERE v.agent = %(agent)s::text)))
-  AND (%(framework)s::text = '' OR a.agent_version_id = ANY(ARRAY(
-    SELECT v.id FROM gp_agent_version v WHERE CASE WHEN %(framework)s::text = '{ours}'
-      THEN v.graph -> 'external' IS NULL
-      ELSE v.graph -> 'external' ->> 'framework' = %(framework)s::text END)))
-  AND (%(alike)s::uuid IS NULL
-    OR {shape} = (SELECT {shape} FROM gp_approval a WHERE a.id = %(alike)s::uuid))
+  AND {narrowed}
 
 -- window -- Requests of a box in one order, from behind `after`; those behind `beyond` are `later`.
 -- With words: those among the first of them that have these words.

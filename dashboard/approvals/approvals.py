@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -17,15 +18,18 @@ from approvals.inbox import boxes as inbox
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import names_of
 from approvals.rules.verdicts import ALLOWED
-from approvals.states import ANSWERS, STATUSES
-from checkpoints.views import ELSEWHERE
+from approvals.states import ANSWERS
+from checkpoints.views import ELSEWHERE, Page
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid
+from dashboard.fields.filters import CALL, given_at, read
 from dashboard.identity.permissions import Actor, Allowed, lacks, may
 from dashboard.identity.seats import person_of, represents, seat_of, seated
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.api.parameters import FRAMEWORK, LIMIT_MAX, choice, flag, ident, rows
+from dashboard.kit.api.parameters import LIMIT_MAX, choice, ident, rows
+from dashboard.kit.filters import call_parameters
 
+from .filters import REQUESTS
 from .turns import own_part
 
 # An agent that interrupts says in the schema which answers it takes.
@@ -39,9 +43,9 @@ NAMES_VERDICTS: JsonDict = {
         }
     },
 }
-CHOICES = (*STATUSES, "decided", "all")
+FILTERS = given_at(REQUESTS, CALL)
+BOXED = frozenset(one.name for one in REQUESTS if one.boxed)
 LIMIT = rows(LIMIT_MAX)
-BOX = "The box of the inbox, in its order; without it the requests of `status`."
 
 
 # The row of the floor below with what this caller may do, and without what only gates need.
@@ -127,6 +131,62 @@ class ApprovalList(Shape):
     next_cursor: str
 
 
+def list_requests(
+    actor: Actor,
+    values: Mapping[str, Any],
+    *,
+    sort: str = "",
+    after: UUID | None = None,
+    limit: int,
+) -> Page[ApprovalRow]:
+    """Requests of a box, where one is named or a filter or order of boxes, else of a status.
+
+    `values` are those of REQUESTS that are given, by name.
+    """
+    boxed = {name: value for name, value in values.items() if name in BOXED}
+    mine = "mine" in values
+    if "thread" in values and (boxed or sort or mine):
+        raise Invalid("thread", "goes with a status only")
+    if boxed or sort:
+        if mine and boxed.get("box", "open") not in ("open", "mine"):
+            raise Invalid("mine", "goes with the boxes open and mine only")
+        if "status" in values:
+            raise Invalid("status", "does not go with a box")
+        boxed |= {"box": "mine"} if mine else {}
+        return _walk(actor, boxed, sort or "risk", after, limit)
+    status = values.get("status", "pending")
+    if mine and status != "pending":
+        raise Invalid("mine", "goes with the status pending only")
+    if mine:
+        return _walk(actor, {"box": "mine"}, "age", after, limit)
+    return queries.approvals(
+        workspace=actor.workspace,
+        status="" if status == "all" else status,
+        thread=values.get("thread"),
+        limit=limit,
+        after=after,
+    )
+
+
+def _walk(
+    actor: Actor, boxed: Mapping[str, Any], sort: str, after: UUID | None, limit: int
+) -> Page[ApprovalRow]:
+    if boxed.get("box") == "mine" and not may(actor, "decide"):
+        return Page((), "")
+    who = seated(actor)
+    wanted = inbox.Wanted(who.workspace, sort=sort, person=person_of(who), **boxed)
+    ids, next_cursor = inbox.walk(wanted, after=after, limit=limit)
+    known = queries.by_id(ids, workspace=who.workspace)
+    return Page(tuple(known[ident] for ident in ids if ident in known), next_cursor)
+
+
+def listed(page: Page[ApprovalRow], actor: Actor) -> ApprovalList:
+    """A page of requests for one caller."""
+    who = seated(actor)
+    results = [Approval.from_row(row, who) for row in page.rows]
+    return ApprovalList(results=results, next_cursor=page.next_cursor)
+
+
 class Approvals(MemberView):
     """The inbox."""
 
@@ -134,12 +194,8 @@ class Approvals(MemberView):
         operation_id="approvals_list",
         responses={200: ApprovalList, **refusals(422)},
         parameters=[
-            choice("status", CHOICES, "pending unless given"),
-            choice("box", inbox.BOXES, BOX),
+            *call_parameters(REQUESTS),
             choice("sort", inbox.SORTS, "risk unless given"),
-            FRAMEWORK,
-            flag("mine", "Only open ones that wait for the caller."),
-            ident("thread", "Only those of this thread; goes with `status` only."),
             ident("cursor", "`next_cursor` of the page before."),
             LIMIT,
         ],
@@ -147,53 +203,13 @@ class Approvals(MemberView):
     )
     def get(self, request: Request) -> Response:
         """Open ones oldest first, others newest first; a box in the order that `sort` names."""
-        thread = self.text("thread")
-        boxed = self.text("box") or self.text("sort") or self.text("framework")
-        if thread and (boxed or self.flag("mine")):
-            raise Invalid("thread", "goes with a status only")
-        if boxed:
-            return self._box()
-        status = self.text("status") or "pending"
-        mine = self.flag("mine")
-        if mine and status != "pending":
-            raise Invalid("mine", "goes with the status pending only")
-        if mine and not may(self.actor, "decide"):
-            return answer(ApprovalList(results=[], next_cursor=""))
-        if mine:
-            return self._walk("mine", "age")
-        page = queries.approvals(
-            workspace=self.actor.workspace,
-            status="" if status == "all" else status,
-            thread=UUID(thread) if thread else None,
+        values = read(FILTERS, {one.name: self.text(one.name) for one in FILTERS})
+        cursor = self.text("cursor")
+        page = list_requests(
+            self.actor,
+            values,
+            sort=self.text("sort"),
+            after=UUID(cursor) if cursor else None,
             limit=self.limit(LIMIT),
-            after=self._cursor(),
         )
-        who = seated(self.actor)
-        results = [Approval.from_row(row, who) for row in page.rows]
-        return answer(ApprovalList(results=results, next_cursor=page.next_cursor))
-
-    def _box(self) -> Response:
-        box, sort = self.text("box") or "open", self.text("sort") or "risk"
-        if self.flag("mine"):
-            if box not in ("open", "mine"):
-                raise Invalid("mine", "goes with the boxes open and mine only")
-            box = "mine"
-        if self.text("status"):
-            raise Invalid("status", "does not go with a box")
-        if box == "mine" and not may(self.actor, "decide"):
-            return answer(ApprovalList(results=[], next_cursor=""))
-        return self._walk(box, sort)
-
-    def _walk(self, box: str, sort: str) -> Response:
-        who = seated(self.actor)
-        wanted = inbox.Wanted(
-            who.workspace, box, sort, person_of(who), framework=self.text("framework")
-        )
-        ids, more = inbox.walk(wanted, after=self._cursor(), limit=self.limit(LIMIT))
-        result = queries.by_id(ids, workspace=who.workspace)
-        rows = [Approval.from_row(result[ident], who) for ident in ids if ident in result]
-        return answer(ApprovalList(results=rows, next_cursor=more))
-
-    def _cursor(self) -> UUID | None:
-        raw = self.text("cursor")
-        return UUID(raw) if raw else None
+        return answer(listed(page, self.actor))

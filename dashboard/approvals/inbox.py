@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -13,13 +14,18 @@ from approvals import queries as gates
 from approvals.inbox import boxes as inbox
 from approvals.inbox.boxes import BOXES, SORTS, Listed, Person, Wanted
 from checkpoints import queries
+from dashboard.errors import Invalid
+from dashboard.fields.filters import PAGE, given_at, read
+from dashboard.fields.parameters import TEXT_MAX
 from dashboard.fields.shapes import ListPosition
 from dashboard.identity.permissions import may
 from dashboard.threads.page.rights import Class, Roles, rights_of
 
+from .filters import REQUESTS
+
 # What /approvals/ shows without a word: the same for everybody, so it can be pushed.
 BOX, SORT = "open", "risk"
-Q_MAX: Final = 200
+FILTERS: Final = given_at(REQUESTS, PAGE)
 # Box -> (its name, what it says when it is empty, and below that).
 WORDS: Final = {
     "mine": (
@@ -59,27 +65,47 @@ SORTED: Final = {
     "deadline": "Nearest deadline first.",
 }
 PERSONAL: Final = ("mine", "team")
-OLD_NAMES: Final = {"decided": "done"}
 
 
 @dataclass
 class InboxPage:
     """The reads of one look at the inbox, each done at most once.
 
-    `person` is None where the look is shared by everybody with the same roles.
+    `values` are those of its FILTERS that are given, by name. `person` is None where the look is
+    shared by everybody with the same roles.
     """
 
     workspace: UUID
-    box: str = BOX
+    values: Mapping[str, Any] = field(default_factory=dict)
     sort: str = SORT
     person: Person | None = None
-    agent: str = ""
-    q: str = ""
-    alike: UUID | None = None
     cursor: str = ""
-    framework: str = ""
 
     topic = "approvals"
+
+    @property
+    def box(self) -> str:
+        """One of BOXES."""
+        return str(self.values.get("box", BOX))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """{filter: its value as addresses have it}."""
+        return {
+            one.name: one.kind.text(self.values[one.name])
+            for one in FILTERS
+            if one.name in self.values
+        }
+
+    @property
+    def narrows(self) -> list[str]:
+        """What narrows the box; each continues “No request here”."""
+        texts = self.texts
+        return [
+            one.phrase.format(texts[one.name])
+            for one in FILTERS
+            if one.phrase and one.name in texts
+        ]
 
     @cached_property
     def _mark(self) -> tuple[int, Any]:
@@ -98,16 +124,7 @@ class InboxPage:
     @property
     def wanted(self) -> Wanted:
         """The query for the floor below."""
-        return Wanted(
-            self.workspace,
-            self.box,
-            self.sort,
-            self.person,
-            self.agent,
-            self.q,
-            self.alike,
-            self.framework,
-        )
+        return Wanted(self.workspace, sort=self.sort, person=self.person, **self.values)
 
     @property
     def filtered(self) -> bool:
@@ -116,15 +133,7 @@ class InboxPage:
 
     def query(self, **other: Any) -> str:
         """The address behind `?` of this list, or of one that differs in some words."""
-        words = {
-            "box": self.box,
-            "sort": self.sort,
-            "agent": self.agent,
-            "framework": self.framework,
-            "q": self.q,
-            "alike": str(self.alike or ""),
-            "cursor": self.cursor,
-        } | other
+        words = {"box": self.box, "sort": self.sort, **self.texts, "cursor": self.cursor, **other}
         usual = {"box": BOX, "sort": SORT}
         return urlencode({k: v for k, v in words.items() if v and v != usual.get(k)})
 
@@ -194,29 +203,19 @@ def page_from(
     workspace: UUID, person: Person | None, payload: Mapping[str, str], *, cursor: str = ""
 ) -> InboxPage:
     """The list that an address names; words that it does not know stand for the usual ones."""
-    box = payload.get("box", "")
-    box = OLD_NAMES.get(box, box)
     sort = payload.get("sort", "")
-    try:
-        alike = UUID(payload["alike"]) if payload.get("alike") else None
-    except ValueError:
-        alike = None
+    values: dict[str, Any] = {}
+    for one in FILTERS:
+        with suppress(Invalid):
+            values |= read([one], {one.name: _text(payload.get(one.name, ""))})
     return InboxPage(
-        workspace,
-        box=box if box in BOXES else BOX,
-        sort=sort if sort in SORTS else SORT,
-        person=person,
-        agent=_text(payload.get("agent", "")),
-        q=_text(payload.get("q", "")),
-        alike=alike,
-        cursor=cursor,
-        framework=_text(payload.get("framework", "")),
+        workspace, values, sort=sort if sort in SORTS else SORT, person=person, cursor=cursor
     )
 
 
 def _text(raw: str) -> str:
     # NUL cannot be asked of PostgreSQL; nothing that is stored contains it.
-    return raw.replace("\0", "")[:Q_MAX].strip()
+    return raw.replace("\0", "")[:TEXT_MAX].strip()
 
 
 def nav_approvals(page: InboxPage, roles: Roles) -> dict[str, Any]:
@@ -256,11 +255,9 @@ def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
         "entries": page.listed.entries,
         "box": page.box,
         "filtered": page.filtered,
-        "searching": bool(page.q or page.agent or page.framework or page.alike),
-        "q": page.q,
-        "agent": page.agent,
-        "framework": page.framework,
-        "alike": page.alike,
+        "narrows": " and ".join(page.narrows),
+        "q": page.texts.get("q", ""),
+        "alike": page.values.get("alike"),
         "empty": empty,
         "empty_hint": hint,
         "sorted_words": "Newest decision first." if page.box == "done" else SORTED[page.sort],
@@ -268,7 +265,7 @@ def inbox_list(page: InboxPage, roles: Roles) -> dict[str, Any]:
         "next_query": page.query(cursor=page.listed.next_cursor) if page.listed.next_cursor else "",
         "trail": page.trail,
         "without_alike": page.query(alike="", cursor=""),
-        "all_query": page.query(alike="", cursor="", q="", agent="", framework=""),
+        "all_query": page.query(cursor="", **{n: "" for n in page.texts if n != "box"}),
         "narrow_query": page.query(cursor="", alike=""),
         "ticks": rights.decide and page.box != "done",
         "rights": rights,

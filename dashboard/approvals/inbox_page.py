@@ -13,6 +13,7 @@ from approvals.inbox import boxes as inbox_floor
 from approvals.inbox import reviewers
 from approvals.inbox import rows as inbox_rows
 from dashboard import errors
+from dashboard.fields.filters import form_inputs
 from dashboard.fields.parameters import CURSOR, ID
 from dashboard.identity.administrator import AUDIT
 from dashboard.identity.people import people
@@ -22,7 +23,8 @@ from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, live_page, member, show, wants_regions
 from dashboard.wording import sentences_of_decisions
 
-from .inbox import page_from
+from .filters import REQUESTS
+from .inbox import InboxPage, page_from
 from .next_request import LIST_PARAMETERS
 
 LIST, LOAD = "approvals/inbox.html", "approvals/reviewers.html"
@@ -49,12 +51,17 @@ def inbox(request: HttpRequest) -> HttpResponse:
                 for name, word in (("risk", "Risk"), ("age", "Age"), ("deadline", "Deadline"))
             ],
             "sort": page.sort,
-            "agents": page.agents,
-            "frameworks": page.frameworks,
+            "inputs": form_inputs(REQUESTS, page.texts, _known(page)),
             "here": request.get_full_path(),
             "habit": _habit(request),
         }
     return show(request, page, LIST, extra)
+
+
+def _known(page: InboxPage) -> dict[str, dict[str, str]]:
+    """{filter: the words that its select offers}."""
+    known = {"agent": page.agents, "framework": page.frameworks}
+    return {name: {word: word for word in words} for name, words in known.items()}
 
 
 def _habit(request: HttpRequest) -> reviewers.Habit | None:

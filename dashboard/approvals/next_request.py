@@ -13,24 +13,22 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from approvals import gates
-from approvals.inbox.boxes import BOXES, SORTS
-from dashboard.fields.parameters import ID, TEXT, Values, one_of
+from approvals.inbox.boxes import SORTS
+from dashboard.fields.filters import page_values
+from dashboard.fields.parameters import ID, Values, one_of
 from dashboard.identity.permissions import may
 from dashboard.identity.seats import person_of
 from dashboard.kit.pages.base import actor, wants_regions
 
-from .inbox import BOX, OLD_NAMES, InboxPage, page_from
+from .filters import REQUESTS
+from .inbox import BOX, InboxPage, page_from
 
 HELD: Final = "held"  # names in an address what its reader decided on the page before
 NEXT: Final = "following"  # names in an address the request that came after it in its list
 # A list, and what the address of a request carries of the list that it was opened from.
 LIST_PARAMETERS: Final[dict[str, Values]] = {
-    "box": one_of(BOXES, also=OLD_NAMES),
+    **page_values(REQUESTS),
     "sort": one_of(SORTS),
-    "agent": TEXT,
-    "framework": TEXT,
-    "q": TEXT,
-    "alike": ID,
     HELD: ID,
     NEXT: ID,
 }

@@ -47,13 +47,6 @@ def words(
     )
 
 
-# The same for threads and requests.
-FRAMEWORK = words(
-    "framework",
-    "What the agents are written in, as they say; `Gatepost`: those of this installation.",
-)
-
-
 def flag(name: str, description: str) -> OpenApiParameter:
     """Yes or no."""
     return choice(name, (*YES, *NO), description)

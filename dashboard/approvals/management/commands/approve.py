@@ -8,17 +8,18 @@ from dataclasses import replace
 
 from django.contrib.auth import get_user_model
 
-from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.states import ANSWERS, WHAT_NEXT
 from checkpoints.state import deltas
 from dashboard.approvals.approval_detail import ApprovalDetail
-from dashboard.approvals.approvals import Approval, ApprovalList
+from dashboard.approvals.approvals import Approval, list_requests, listed
 from dashboard.approvals.decide import DECIDE, Decide
+from dashboard.approvals.filters import REQUESTS
 from dashboard.approvals.take_back import TAKE_BACK
 from dashboard.approvals.target import approval_named
 from dashboard.identity.permissions import Actor, Login
 from dashboard.kit.action import read
+from dashboard.kit.filters import add_options, option_texts, read_options
 from dashboard.kit.shapes.requests import Nothing
 from dashboard.kit.terminal.arguments import json_given
 from dashboard.kit.terminal.console import PersonalCommand, Usage, add_common_arguments
@@ -26,6 +27,8 @@ from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.people.logins.confirmation import verified
 from dashboard.people.second_factor import checked_code
 from dashboard.wording.sentences import decider
+
+NOTHING_WAITS = "Nothing is waiting for a decision."
 
 
 class Command(PersonalCommand):
@@ -35,6 +38,7 @@ class Command(PersonalCommand):
     help = "Lists what waits for a decision, shows one request, or decides it."
     examples = """
         approve
+        approve --box mine --agent payments
         approve 0199a3
         approve 0199a3 --verdict approve --comment 'fine'
         approve 0199a3 --verdict reject --comment 'wrong address' --as manager
@@ -71,6 +75,7 @@ class Command(PersonalCommand):
         parser.add_argument(
             "--hash", default="", help="the proposal_hash that was seen; else the one of now"
         )
+        add_options(parser, REQUESTS)
         shown = parser.add_mutually_exclusive_group()
         shown.add_argument(
             "--password-stdin",
@@ -97,20 +102,20 @@ class Command(PersonalCommand):
             raise Usage(option, "needs the id of a request")
         actor = self.actor("read")
         if o["approval"]:
+            if filters := option_texts(REQUESTS, o):
+                raise Usage(f"--{min(filters)}", "narrows the list and goes without an id")
             row = approval_named(actor, o["approval"])
             self.show(ApprovalDetail.read(row, actor), _table(row))
             return
-        page = gates.approvals(workspace=actor.workspace, limit=200)
-        rows = page.rows
-        results = [Approval.from_row(row, actor) for row in rows]
-        self.show(
-            ApprovalList(results=results, next_cursor=page.next_cursor),
-            table("", ("approval", "since", "risk", "agent", "title"), map(_line, rows)),
-        )
-        if not rows:
-            self.say("Nothing is waiting for a decision.")
+        values = read_options(REQUESTS, o)
+        page = list_requests(actor, values, limit=200)
+        columns = ("approval", "since", "risk", "agent", "title")
+        self.show(listed(page, actor), table("", columns, map(_line, page.rows)))
+        if not page.rows:
+            self.say("There is no such request." if values else NOTHING_WAITS)
         elif page.next_cursor:
-            self.say(f"These are the oldest {len(rows)}; decide some to see the others.")
+            order = "first" if values else "oldest"
+            self.say(f"These are the {order} {len(page.rows)}; decide some to see the others.")
 
     def _decide(self) -> None:
         o, actor = self.options, self.actor("decide")
