@@ -1,4 +1,4 @@
-"""What narrows a list of requests: the inbox, the call and the command."""
+"""Filters of requests: in the inbox, the call and the command."""
 
 from __future__ import annotations
 

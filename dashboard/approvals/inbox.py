@@ -99,7 +99,7 @@ class InboxPage:
 
     @property
     def narrows(self) -> list[str]:
-        """What narrows the box; each continues “No request here”."""
+        """Phrases for the filters that narrow the box; each continues “No request here”."""
         texts = self.texts
         return [
             one.phrase.format(texts[one.name])

@@ -1,4 +1,4 @@
-"""What narrows the list of incidents: on its page, in the call and the command."""
+"""Filters of incidents: on the page of their list, in the call and the command."""
 
 from __future__ import annotations
 

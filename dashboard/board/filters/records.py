@@ -1,4 +1,4 @@
-"""What narrows the search of the records: its page, calls, commands, exports and saved views."""
+"""Filters of the search of the records: its page, calls, commands, exports and saved views."""
 
 from __future__ import annotations
 
