@@ -10,7 +10,7 @@ from uuid import UUID
 
 from ..log import control_columns
 from ..state import deltas
-from ..states import TRANSITIONS, EventKind, Status
+from ..states import TRANSITIONS, EventKind, Proof, Status
 from ..tables.columns import THREAD
 from ..tables.readers import Reader
 from .events import Event
@@ -19,6 +19,12 @@ from .events import Event
 _AFTER: Final[dict[str, dict[Status, Status]]] = {
     kind: {old: moves[kind] for old, moves in TRANSITIONS.items() if old and kind in moves}
     for kind in EventKind
+}
+# The columns that an event of a kind tells under their own names.
+_SAID: Final[dict[str, list[str]]] = {
+    kind: [column for column in control_columns.USUAL if column in kind.fields]
+    for kind in EventKind
+    if Proof.THREAD in kind.proofs
 }
 _FIRST_EVENTS: Final = {str(kind): status for kind, status in TRANSITIONS[None].items()}
 # News for a thread that waits: they queue it, unless it waits for more than this one.
@@ -103,7 +109,6 @@ class LoggedRow:
             case EventKind.CODE_CHANGED:
                 payload = deltas.decode(event.data)
                 self._version = payload["to"]
-                self._set("queue", payload.get("queue"))
             case EventKind.THREAD_RENAMED:
                 self._title = deltas.decode(event.data)["title"]
                 self._set("automatic_title", False)
@@ -112,10 +117,10 @@ class LoggedRow:
                     self._title = deltas.decode(event.data)["title"]
             case EventKind.PAUSE_REQUESTED:
                 self._set("pause_at", deltas.decode(event.data).get("before"))
-            case EventKind.THREAD_PAUSED:
-                self._set("pause_at", deltas.decode(event.data).get("pause_at"))
             case EventKind.ROLLBACK_STARTED:
                 self._plan = deltas.decode(event.data)
+        for column in _SAID.get(event.kind, ()):
+            self._set(column, deltas.decode(event.data).get(column))
         if '"waiting_on"' in event.data:
             self._rests_with = deltas.decode(event.data).get("waiting_on")
             self._waiting = self._rests_with or self._waiting
