@@ -83,6 +83,7 @@ from dashboard.records.erasures import ERASURES, ONE_ERASURE
 from dashboard.records.export import ExportRecords
 from dashboard.records.legal_holds import HOLD, HOLDS, LIFT_HOLD
 from dashboard.records.search import Records
+from dashboard.threads.actions import BY_BUTTON
 from dashboard.threads.agent_calls import Agents, OneAgent
 from dashboard.threads.artifact_calls import Artifacts
 from dashboard.threads.code_call import CodeThread, CodeThreads
@@ -97,9 +98,6 @@ from dashboard.threads.past import (
     ThreadDiff,
     ThreadState,
 )
-from dashboard.threads.pause import PAUSE, RESUME
-from dashboard.threads.rename import RENAME
-from dashboard.threads.retry import RETRY
 from dashboard.threads.settle import SETTLE
 from dashboard.threads.skip import SKIP
 from dashboard.threads.thread_list import (
@@ -124,10 +122,7 @@ _thread: list[URLPattern] = [
     path("activities/", ThreadActivities.as_view(), name="activities"),
     path("diff/", ThreadDiff.as_view(), name="diff"),
     path("capsule/", ThreadCapsule.as_view(), name="capsule"),
-    path("pause/", call(PAUSE), name="pause"),
-    path("resume/", call(RESUME), name="resume"),
-    path("retry/", call(RETRY), name="retry"),
-    path("rename/", call(RENAME), name="rename"),
+    *(path(f"{one.verb}/", call(one), name=one.verb) for one in BY_BUTTON),
     path("skip/", call(SKIP), name="skip"),
     path("settle/", call(SETTLE), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),

@@ -62,10 +62,10 @@ urlpatterns = [
     path(f"{THREAD}/fork/", fork_page.fork, name="thread_fork"),
     path(f"{THREAD}/rollback/", roll_back_page.rollback, name="thread_rollback"),
     path(f"{THREAD}/edit/", edit_page.edit, name="thread_edit"),
-    path(f"{THREAD}/pause/", thread_page.pause, name="thread_pause"),
-    path(f"{THREAD}/rename/", thread_page.rename, name="thread_rename"),
-    path(f"{THREAD}/resume/", thread_page.resume, name="thread_resume"),
-    path(f"{THREAD}/retry/", thread_page.retry, name="thread_retry"),
+    *(
+        path(f"{THREAD}/{verb}/", view, name=f"thread_{verb}")
+        for verb, view in thread_page.BUTTONS.items()
+    ),
     path(f"{THREAD}/skip/", skip_dialog.skip, name="thread_skip"),
     path(f"{THREAD}/settle/", settle_page.settle, name="thread_settle"),
     path(f"{THREAD}/code/", thread_page.code, name="thread_code"),

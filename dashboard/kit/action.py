@@ -7,8 +7,8 @@ and the version that was looked at where the action is versioned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
@@ -65,8 +65,11 @@ class Action[Input: RequestShape, Result]:
     confirm it. `events` are the kinds one of which `perform` puts on record. `shape` makes the
     answer of a call from what `perform` returns, where a page needs more. `done` says in a sentence
     what was done, `help` continues the name of a command ("stops all threads"). `call_id` names its
-    call where that is not its name in the plural. Of an answer that has a `secret` no copy is
-    stored for an Idempotency-Key. `refused` are statuses of its own refusals, beside those of all.
+    call where that is not its name in the plural. `arguments` are the words of its command for
+    fields that are no option of their name: `["title"]` for one without a dash, `["--before",
+    "NODE"]` for another option, none for a field that has no argument. Of an answer that has a
+    `secret` no copy is stored for an Idempotency-Key. `refused` are statuses of its own refusals,
+    beside those of all.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Action[Input: RequestShape, Result]:
     second_admin: bool = False
     shape: Callable[[Result, Actor], Answer] | None = None
     preview: Preview[Any] | None = None
+    arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
     secret: bool = False
     refused: tuple[int, ...] = ()
     examples: str = ""

@@ -43,9 +43,10 @@ def verb(
     """
     if (action.preview is None) is not (plan_table is None and question is None):
         raise TypeError(f"{action.name} shows its plan nowhere, or one that it does not have")
-    named = dict(names or {})
+    named = {**action.arguments, **(names or {})}
+    without = {*without, *(name for name, argument in named.items() if not argument)}
     # Arguments without a dash stand in the order of `names`, which need not be that of the fields.
-    places = [name for name, (word, *_) in named.items() if not word.startswith("--")]
+    places = [name for name, one in named.items() if one and not one[0].startswith("--")]
     fields = dict.fromkeys([*places, *action.takes.model_fields])
     words = {name: named.get(name, ()) for name in fields}
     values_of_verb = dict(fixed or {})

@@ -95,6 +95,7 @@ PAUSE = Action(
     description="Immediate where no worker holds it, else `wish` is pause until the step is done.",
     help="pause a thread at its next step, or before a node",
     done=_paused,
+    arguments={"before_node": ["--before", "NODE"]},
 )
 RESUME = Action(
     name="thread.resume",

@@ -56,5 +56,6 @@ RENAME = Action(
     description="In any status; the former title stays in the log.",
     help="give a thread another title, in any status",
     done=lambda *_: "Renamed.",
+    arguments={"title": ["title"], "current": []},
     examples="threads rename order-17 'Invoices of October, corrected'",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -35,6 +35,7 @@ from dashboard.kit.pages.base import (
     wants_regions,
 )
 from dashboard.threads import children_dialog, code_page
+from dashboard.threads.actions import BY_BUTTON
 from dashboard.threads.artifact_pages import download
 from dashboard.threads.capsule import export
 from dashboard.threads.capsules import downloads
@@ -43,9 +44,6 @@ from dashboard.threads.page import errors as errors_only
 from dashboard.threads.page import published
 from dashboard.threads.page.rights import rights_of
 from dashboard.threads.page.thread import NOUNS, TABS, ThreadPage
-from dashboard.threads.pause import PAUSE, RESUME
-from dashboard.threads.rename import RENAME
-from dashboard.threads.retry import RETRY
 from dashboard.threads.verify import verify as verify_thread
 
 TEMPLATE = "threads/detail.html"
@@ -190,21 +188,20 @@ def button(
     return view
 
 
-# A title is what was typed, spaces included.
-rename = button(
-    RENAME,
-    values=lambda texts: {"title": texts.get("title", ""), "current": texts.get("current")},
-    typed={"typed_title": "title"},
-)
-
-
-pause = button(
-    PAUSE,
-    ask=children_dialog.choice,
-    opposite=lambda texts: "" if texts.get("before_node") else "thread_resume",
-)
-resume = button(RESUME, ask=children_dialog.choice, opposite=lambda _: "thread_pause")
-retry = button(RETRY)
+# What a button does otherwise than the others of BY_BUTTON, by its verb.
+_OTHERWISE: Final[dict[str, dict[str, Any]]] = {
+    "pause": {
+        "ask": children_dialog.choice,
+        "opposite": lambda texts: "" if texts.get("before_node") else "thread_resume",
+    },
+    "resume": {"ask": children_dialog.choice, "opposite": lambda _: "thread_pause"},
+    # A title is what was typed, spaces included.
+    "rename": {
+        "values": lambda texts: {"title": texts.get("title", ""), "current": texts.get("current")},
+        "typed": {"typed_title": "title"},
+    },
+}
+BUTTONS: Final = {one.verb: button(one, **_OTHERWISE.get(one.verb, {})) for one in BY_BUTTON}
 
 
 @_either
