@@ -23,9 +23,9 @@ from checkpoints.state import deltas
 from checkpoints.states import ROLES
 
 from ..notify import fan_out
+from ..notify.channels.kinds import TO_PEOPLE
 from ..notify.recipients import Person, members, wanted
 from ..notify.texts.incident_kinds import ESCALATED, HIGH, MESSAGES
-from ..notify.texts.kinds import TO_PEOPLE
 from . import quiet_hours
 
 PART: Final = "incident_news"

@@ -22,9 +22,9 @@ from checkpoints.states import WorkspaceEventKind as K
 from checkpoints.store.installation import recorded_rows
 
 from ..notify import recipients
+from ..notify.channels.kinds import TO_PEOPLE
 from ..notify.models import Endpoint
 from ..notify.texts.incident_kinds import ESCALATE_MAX, LABEL_MAX, SUBSCRIPTIONS_MAX, TROUBLES
-from ..notify.texts.kinds import TO_PEOPLE
 from .models import IncidentNotice, Subscription
 
 

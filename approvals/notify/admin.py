@@ -20,8 +20,9 @@ from checkpoints.admin.people import Edited, UnsavedForm
 from checkpoints.unseen import plain
 
 from .channels import addresses
+from .channels.kinds import KINDS
 from .models import Delivery, Endpoint
-from .texts.kinds import KINDS, NEWS
+from .texts.kinds import NEWS
 
 TARGET_HELP = (
     "Mail: an address, or nothing for the people who may decide. A chat: an address of apprise. "

@@ -22,8 +22,9 @@ from ..gates.prior_effects import prior_effects
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS, ENDPOINT_SECRETS
 from ..queries import ApprovalRow
 from . import devices
-from .channels import addresses, chat, mail, push, webhook
+from .channels import addresses, mail, push, webhook
 from .channels import signature as signing
+from .channels.kinds import CHANNELS
 from .due_deliveries import Claim
 from .models import PushDevice
 from .texts import bodies, letters
@@ -54,8 +55,8 @@ def prepared(claimed: Claim) -> Callable[[], int]:
     written = _letter(claimed)
     if claimed.kind == "push":
         return _push(claimed, written)
-    if claimed.kind == "apprise":
-        return chat.prepared(_address(claimed), written)
+    if claimed.kind in CHANNELS:
+        return CHANNELS[claimed.kind].prepared(_address(claimed), written.subject, written.text)
     # Empty where the process that spread the news did not have the key of the address.
     to = _mail_of(claimed, claimed.recipient or _address(claimed))
     ident = f"{claimed.deliveries[0].hex}.{len(claimed.deliveries)}"

@@ -27,19 +27,17 @@ from checkpoints.store.installation import recorded_rows
 from ..hooks.signature import new_secret
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS, ENDPOINT_SECRETS
 from . import fan_out, recipients
-from .channels import addresses, chat
+from .channels import addresses
 from .channels import signature as signing
+from .channels.kinds import CHANNELS, KINDS, TO_PEOPLE, usual_news
 from .models import Delivery, Endpoint
 from .texts.kinds import (
     DIGEST_MAX,
-    KINDS,
     NAME_MAX,
     NEWS,
     PERSON_MAX,
     PLACES_MAX,
     TEST,
-    TO_PEOPLE,
-    USUAL,
 )
 
 OVERLAP_SECONDS: Final = 24 * 3600.0
@@ -67,7 +65,7 @@ def make(workspace: UUID, kind: str, wanted: Wanted, *, actor: str) -> tuple[UUI
         raise InvalidValue("kind", f"must be one of {', '.join(KINDS)}")
     if wanted.name is None:
         raise InvalidValue("name", "is required")
-    row = Endpoint(workspace_id=workspace, kind=kind, made_by=actor, events=list(USUAL[kind]))
+    row = Endpoint(workspace_id=workspace, kind=kind, made_by=actor, events=list(usual_news(kind)))
     values = _values(row, replace(wanted, target=wanted.target or ""))
     secret = new_secret() if kind == "webhook" else ""
     with transaction.atomic():
@@ -197,8 +195,8 @@ def _address(kind: str, value: str) -> tuple[str, str]:
     deltas.check(value, "target")
     if kind == "webhook":
         return value, addresses.parse(value).shown
-    if kind == "apprise":
-        return value, chat.check_address(value)
+    if kind in CHANNELS:
+        return value, CHANNELS[kind].check_address(value)
     if not value:
         return "", ""
     if kind == "push":

@@ -24,8 +24,9 @@ from checkpoints.state import deltas
 from .. import queries
 from ..hooks.stored_secrets import ENDPOINT_ADDRESS
 from ..signals import decision_announced
+from .channels.kinds import TO_PEOPLE
 from .recipients import DECIDES, GUARDS_RECORD, WORKS_ON_THREADS, Person, due, members, wanted
-from .texts.kinds import ACCESS, ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS, TO_PEOPLE
+from .texts.kinds import ACCESS, ALARMS, BUDGETS, CALLS, GOES_WITH, THREADS
 
 BATCH: Final = 50
 _WAITS: Final = f"n.done_at IS NULL AND {not_set_aside('news', 'n.id')}"

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
-from .texts.kinds import KINDS
+from .channels.kinds import KINDS
 
 
 class Endpoint(models.Model):

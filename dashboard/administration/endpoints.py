@@ -14,12 +14,12 @@ from uuid import UUID
 from pydantic import Field
 
 from approvals.notify import endpoints, queries
+from approvals.notify.channels.kinds import KINDS
 from approvals.notify.endpoints import OVERLAP_MAX, OVERLAP_SECONDS, Wanted
 from approvals.notify.queries import DeliveryRow, EndpointRow
 from approvals.notify.texts.kinds import (
     ADDRESS_MAX,
     DIGEST_MAX,
-    KINDS,
     NAME_MAX,
     NEWS,
     PERSON_MAX,

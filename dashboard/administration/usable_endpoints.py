@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from approvals.notify import queries
+from approvals.notify.channels.kinds import TO_PEOPLE
 from approvals.notify.queries import EndpointRow
-from approvals.notify.texts.kinds import TO_PEOPLE
 from dashboard.identity.permissions import Actor, may
 
 

@@ -16,7 +16,6 @@ from django.conf import settings
 from checkpoints.errors import InvalidValue
 
 from ..texts.kinds import ADDRESS_MAX, NotDelivered
-from ..texts.letters import Letter
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]{1,20})://[\x21-\x7e]+")
 
@@ -36,7 +35,7 @@ def check_address(address: str, path: str = "target") -> str:
     return f"{scheme}://…"
 
 
-def prepared(address: str, letter: Letter) -> Callable[[], int]:
+def prepared(address: str, title: str, text: str) -> Callable[[], int]:
     """Build the call that sends title and text; it returns 200, as apprise reports only success."""
     if address.partition("://")[0] not in settings.GATEPOST_APPRISE_SCHEMES:
         raise NotDelivered("This kind of address is no longer allowed.", final=True)
@@ -46,7 +45,7 @@ def prepared(address: str, letter: Letter) -> Callable[[], int]:
 
     def send() -> int:
         try:
-            sent = sender.notify(title=letter.subject, body=letter.text, body_format="text")
+            sent = sender.notify(title=title, body=text, body_format="text")
         except Exception:  # a plugin may raise anything, with the address in it
             raise NotDelivered("The notification could not be delivered.") from None
         if not sent:

@@ -1,13 +1,10 @@
-"""The words of notifications: kinds of endpoints, kinds of news, limits; and what is refused."""
+"""The words of notifications: kinds of news, limits; and what is refused."""
 
 from __future__ import annotations
 
 from typing import Final
 from uuid import UUID
 
-KINDS: Final = ("email", "push", "apprise", "webhook")
-# Endpoints that write to people, each by their own address or devices.
-TO_PEOPLE: Final = frozenset({"email", "push"})
 NEWS: Final = (
     "approval.requested",
     "approval.turn",
@@ -41,15 +38,8 @@ ACCESS: Final = "access.changed"
 # Outcomes of threads; written by the database with the change of its status.
 THREADS: Final = frozenset(kind for kind in NEWS if kind.startswith("thread."))
 # Of a thread's usual course each program says whether it wants to hear.
-_USUAL_COURSE: Final = ("thread.succeeded", "thread.cancelled", "thread.paused")
-_CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS | BUDGETS)
-# What an endpoint gets where nobody says which news it wants.
-USUAL: Final = {
-    "email": _CALLED,
-    "push": _CALLED,
-    "apprise": _CALLED,
-    "webhook": tuple(kind for kind in NEWS if kind not in _USUAL_COURSE),
-}
+USUAL_COURSE: Final = ("thread.succeeded", "thread.cancelled", "thread.paused")
+CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS | BUDGETS)
 # A message that an admin asks for, to see whether an endpoint works.
 TEST: Final = "endpoint.test"
 NAME_MAX, PLACES_MAX, ADDRESS_MAX, DIGEST_MAX = 100, 50, 2_000, 24 * 60

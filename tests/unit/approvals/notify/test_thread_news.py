@@ -9,9 +9,10 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
+from approvals.notify.channels.kinds import usual_news
 from approvals.notify.sender import Sender
 from approvals.notify.stuck_threads import announce_stuck_threads
-from approvals.notify.texts.kinds import NEWS, THREADS, USUAL
+from approvals.notify.texts.kinds import NEWS, THREADS
 from checkpoints import leases, store
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
@@ -151,5 +152,5 @@ def test_each_kind_is_a_status_that_threads_stop_in() -> None:
     known = {f"thread.{status}" for status in Status} | others
     assert known >= THREADS
     assert set(NEWS) >= THREADS
-    assert "thread.failed" in USUAL["webhook"]
-    assert "thread.succeeded" not in USUAL["webhook"]
+    assert "thread.failed" in usual_news("webhook")
+    assert "thread.succeeded" not in usual_news("webhook")
