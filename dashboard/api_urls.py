@@ -83,7 +83,7 @@ from dashboard.records.erasures import ERASURES, ONE_ERASURE
 from dashboard.records.export import ExportRecords
 from dashboard.records.legal_holds import HOLD, HOLDS, LIFT_HOLD
 from dashboard.records.search import Records
-from dashboard.threads.actions import BY_BUTTON
+from dashboard.threads.actions import ON_THREAD
 from dashboard.threads.agent_calls import Agents, OneAgent
 from dashboard.threads.artifact_calls import Artifacts
 from dashboard.threads.code_call import CodeThread, CodeThreads
@@ -99,7 +99,6 @@ from dashboard.threads.past import (
     ThreadState,
 )
 from dashboard.threads.settle import SETTLE
-from dashboard.threads.skip import SKIP
 from dashboard.threads.thread_list import (
     CancelThread,
     EditThread,
@@ -122,8 +121,7 @@ _thread: list[URLPattern] = [
     path("activities/", ThreadActivities.as_view(), name="activities"),
     path("diff/", ThreadDiff.as_view(), name="diff"),
     path("capsule/", ThreadCapsule.as_view(), name="capsule"),
-    *(path(f"{one.verb}/", call(one), name=one.verb) for one in BY_BUTTON),
-    path("skip/", call(SKIP), name="skip"),
+    *(path(f"{one.verb}/", call(one), name=one.verb) for one in ON_THREAD),
     path("settle/", call(SETTLE), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),

@@ -1,6 +1,7 @@
-"""The actions on a thread that one button of its page does, in the order of the command's help.
+"""The plain actions on a thread, in the order of the command's help.
 
-Their calls, the verbs of `threads` and the addresses of their buttons are made from this list.
+Their calls and the verbs of `threads` are made from this list, and of those that one button of its
+page does, the address of the button.
 """
 
 from __future__ import annotations
@@ -12,5 +13,8 @@ from dashboard.kit.action import Action
 from .pause import PAUSE, RESUME
 from .rename import RENAME
 from .retry import RETRY
+from .skip import SKIP
 
 BY_BUTTON: Final[tuple[Action[Any, Any], ...]] = (PAUSE, RESUME, RENAME, RETRY)
+BY_DIALOG: Final[tuple[Action[Any, Any], ...]] = (SKIP,)
+ON_THREAD: Final = (*BY_BUTTON, *BY_DIALOG)

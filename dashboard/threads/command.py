@@ -11,13 +11,12 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
 from dashboard.kit.terminal.arguments import add_version_argument, json_given, pair, values
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, add_yes_argument
-from dashboard.threads.actions import BY_BUTTON
+from dashboard.threads.actions import ON_THREAD
 from dashboard.threads.cancel import CancelPreview, preview_cancel
 from dashboard.threads.cancel import cancel as cancel_thread
 from dashboard.threads.descriptions import cancel_tables, show_thread
 from dashboard.threads.input import INPUT
 from dashboard.threads.reads_command import on_thread, thread_of
-from dashboard.threads.skip import SKIP
 from dashboard.threads.start import start_or_continue
 from dashboard.threads.target import refuse_preview
 
@@ -153,8 +152,7 @@ DOING = (
         "threads start market-research --set question='What delays flights?' --title Delays\n"
         "threads start market-research --input @input.json --name order-17 --json",
     ),
-    *(verb(one, print_target) for one in BY_BUTTON),
-    verb(SKIP, print_target),
+    *(verb(one, print_target) for one in ON_THREAD),
     verb(INPUT, print_target, without=["message"], beside=(_input_options, _message)),
     Verb(
         "cancel",
