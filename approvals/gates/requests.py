@@ -104,6 +104,11 @@ def deadline_of(proposal: Proposal) -> datetime | None:
     return result
 
 
+_REQUEST = APPROVAL.sealed
+# Columns that a proposal has under the same name.
+_AS_PROPOSED = tuple(one.name for one in fields(Proposal) if one.name in _REQUEST)
+
+
 def columns_of(
     work: Work, ident: UUID, p: Proposal, deadline: datetime | None, digest: str
 ) -> dict[str, Any]:
@@ -118,28 +123,15 @@ def columns_of(
         "node": p.position.node,
         "index": p.position.index,
         "key": p.position.key,
-        "revision": p.revision,
-        "kind": p.kind,
-        "tool": p.tool,
-        "args": p.args,
         "proposal_hash": digest,
-        "policy_version": p.policy_version,
+        **{name: getattr(p, name) for name in _AS_PROPOSED},
         "title": titled(p.title),
-        "description": p.description,
         "reasons": list(p.reasons),
-        "risk": p.risk,
-        "schema": p.schema,
-        "undo": p.undo,
         "deadline": deadline,
         "terms": None if p.terms is None else p.terms.to_json(),
-        "policies": p.policies,
-        "repeats": p.repeats,
-        "sentence": p.sentence,
-        "origin": p.origin,
     }
 
 
-_REQUEST = APPROVAL.sealed
 _INSERT = (
     f"INSERT INTO gp_approval ({', '.join(_REQUEST)}, tally, due_seats, due_except, status, "
     "outcome, comment, decided_by, decided_by_name, requested_at) "
