@@ -21,7 +21,7 @@ _AFTER: Final[dict[str, dict[Status, Status]]] = {
     for kind in EventKind
 }
 # The columns that an event of a kind tells under their own names.
-_SAID: Final[dict[str, list[str]]] = {
+_COLUMNS_OF: Final[dict[str, list[str]]] = {
     kind: [column for column in control_columns.USUAL if column in kind.fields]
     for kind in EventKind
     if Proof.THREAD in kind.proofs
@@ -119,7 +119,7 @@ class LoggedRow:
                 self._set("pause_at", deltas.decode(event.data).get("before"))
             case EventKind.ROLLBACK_STARTED:
                 self._plan = deltas.decode(event.data)
-        for column in _SAID.get(event.kind, ()):
+        for column in _COLUMNS_OF.get(event.kind, ()):
             self._set(column, deltas.decode(event.data).get(column))
         if '"waiting_on"' in event.data:
             self._rests_with = deltas.decode(event.data).get("waiting_on")

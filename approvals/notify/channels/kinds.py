@@ -14,7 +14,7 @@ from . import chat
 
 
 class Channel(Protocol):
-    """How messages of a kind leave."""
+    """A module that sends messages of one kind."""
 
     def check_address(self, address: str) -> str:
         """Check an address and return the part that may be shown. Raises InvalidValue."""
@@ -32,7 +32,7 @@ KINDS: Final = ("email", "push", *CHANNELS, "webhook")
 
 
 def usual_news(kind: str) -> tuple[str, ...]:
-    """What an endpoint gets where nobody says which news it wants."""
+    """News that an endpoint gets where nobody says which it wants."""
     if kind == "webhook":
         return tuple(one for one in NEWS if one not in USUAL_COURSE)
     return CALLED
