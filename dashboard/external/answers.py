@@ -206,6 +206,7 @@ class NextStep(Shape):
     undo: list[ActivityRow] = Field(description="Effects that you are to undo, in this order.")
 
 
+# With the delta, which other answers about a checkpoint leave out.
 class RecordedStep(Shape):
     """A checkpoint with what it changed, and what is on record of the step after it."""
 
