@@ -42,6 +42,7 @@ LIMIT = rows(LIMIT_MAX)
 PARAMETERS = call_parameters(RECORDS)
 
 
+# The row has the columns of the chain, which only verification needs, and ids where names stand.
 class RecordedEvent(Shape):
     """An event that fits, and what it is about.
 
