@@ -12,14 +12,12 @@ from rest_framework.response import Response
 
 from dashboard.documents.state_shape import Shape
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.api.parameters import choice, words
+from dashboard.kit.filters import call_parameters
 
+from .choices import CHOICES, overview_of
 from .figure import Figure
-from .figures import FIGURES, all_figures, figure
-from .period import LENGTHS, period_of
+from .figures import all_figures, figure
 from .reads import Overview
-
-DAY = r"^\d{4}-\d\d-\d\d$"
 
 
 class OverviewFigure(Shape):
@@ -65,19 +63,13 @@ class OverviewFigures(MemberView):
     @extend_schema(
         operation_id="overview_retrieve",
         responses={200: OverviewAnswer, **refusals(422)},
-        parameters=[
-            choice("period", list(LENGTHS), "The last 24 hours, 7 days (as usual) or 30 days."),
-            words("from", "The first day (UTC), in place of a period.", pattern=DAY),
-            words("to", "The last day (UTC); a period has at most 92 days.", pattern=DAY),
-            words("agent", "The name of an agent."),
-            choice("figure", list(FIGURES), "One figure; otherwise all."),
-        ],
+        parameters=call_parameters(CHOICES),
         summary="Figures over time: threads, waits, decisions, failures, cost",
         description="The figures of the page. Days before today are added up and renewed every "
         "half hour; today is counted now.",
     )
     def get(self, request: Request) -> Response:
         """The page's figures by name."""
-        period = period_of(name=self.text("period"), first=self.text("from"), last=self.text("to"))
-        look = Overview(self.actor.workspace, period, self.text("agent"))
-        return answer(OverviewAnswer.of(look, self.text("figure")))
+        texts = {one.name: self.text(one.name) for one in CHOICES}
+        look = overview_of(self.actor.workspace, texts)
+        return answer(OverviewAnswer.of(look, texts["figure"]))

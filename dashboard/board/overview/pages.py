@@ -9,22 +9,16 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from checkpoints import queries
-from dashboard.fields.parameters import TEXT, Values, one_of
+from dashboard.fields.filters import page_values
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, member
 
 from . import page
+from .choices import CHOICES, overview_of
 from .figures import FIGURES, figure
-from .period import LENGTHS, is_date, period_of
 from .reads import Overview
 
-DATE: Final = Values("a day such as 2026-11-26", is_date)
-PARAMETERS: Final[dict[str, Values]] = {
-    "period": one_of(LENGTHS),
-    "from": DATE,
-    "to": DATE,
-    "agent": TEXT,
-}
+PARAMETERS: Final = page_values(CHOICES)
 
 
 @require_safe
@@ -52,8 +46,5 @@ def table(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _look(request: HttpRequest) -> Overview:
-    query = request.GET
-    period = period_of(
-        name=query.get("period", ""), first=query.get("from", ""), last=query.get("to", "")
-    )
-    return Overview(actor(request).workspace, period, query.get("agent", "").strip())
+    texts = {name: request.GET.get(name, "") for name in PARAMETERS}
+    return overview_of(actor(request).workspace, texts)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from dashboard.kit.filters import option_texts
 from dashboard.kit.terminal.console import PersonalCommand
 from dashboard.kit.terminal.tables import Table, table
 
 from .calls import OverviewAnswer
+from .choices import CHOICES, overview_of
 from .figure import Figure
 from .figures import all_figures, figure
-from .period import period_of
-from .reads import Overview
 
 
 def show_overview(command: PersonalCommand) -> None:
     """All figures of a period, or one."""
     o, actor = command.options, command.actor("read")
-    period = period_of(name=o["period"], first=o["first"], last=o["last"])
-    look = Overview(actor.workspace, period, o["agent"])
-    if o["csv"] and o["figure"]:
-        command.stdout.write(figure(look, o["figure"]).csv(), ending="")
+    texts = option_texts(CHOICES, o)
+    look, name = overview_of(actor.workspace, texts), texts.get("figure", "")
+    if o["csv"] and name:
+        command.stdout.write(figure(look, name).csv(), ending="")
         return
-    chosen = [figure(look, o["figure"])] if o["figure"] else all_figures(look)
-    command.show(OverviewAnswer.of(look, o["figure"]), *map(_table, chosen))
+    chosen = [figure(look, name)] if name else all_figures(look)
+    command.show(OverviewAnswer.of(look, name), *map(_table, chosen))
 
 
 def _table(one: Figure) -> Table:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.core.management.base import CommandParser
 
-from dashboard.board.overview.figures import FIGURES
-from dashboard.board.overview.period import LENGTHS
+from dashboard.board.overview.choices import CHOICES
 from dashboard.board.overview.verbs import show_overview
+from dashboard.kit.filters import add_options
 from dashboard.kit.terminal.console import PersonalCommand, Usage, add_common_arguments
 
 
@@ -22,13 +22,7 @@ class Command(PersonalCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The period, an agent, one figure."""
-        parser.add_argument("--period", choices=list(LENGTHS), default="", help="7d without it")
-        parser.add_argument(
-            "--from", dest="first", default="", metavar="DAY", help="first day, UTC"
-        )
-        parser.add_argument("--to", dest="last", default="", metavar="DAY", help="last day, UTC")
-        parser.add_argument("--agent", default="", help="only this agent")
-        parser.add_argument("--figure", choices=list(FIGURES), default="", help="only this figure")
+        add_options(parser, CHOICES)
         parser.add_argument("--csv", action="store_true", help="one figure as CSV")
         add_common_arguments(parser)
 
