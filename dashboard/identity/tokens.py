@@ -23,10 +23,10 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from pydantic import Field
 
-from checkpoints import queries, store
-from checkpoints.log.recorded import RowChange
+from checkpoints import queries
 from checkpoints.postgres import reads
 from checkpoints.states import WorkspaceEventKind as K
+from checkpoints.store.installation import recorded_rows
 from dashboard.errors import Forbidden, Invalid, Missing
 from dashboard.fields.validation import check_text
 from dashboard.models import Token
@@ -163,20 +163,21 @@ def make(
     with transaction.atomic():
         # Who is let go at this moment gets none: their tokens are ended under this lock.
         active = get_user_model()._default_manager.select_for_update(no_key=True)
-        if active.filter(pk=user.pk, is_active=True).first() is None:
+        now = active.filter(pk=user.pk, is_active=True).values_list(Now(), flat=True).first()
+        if now is None:
             raise Forbidden(f"{user.get_username()} is disabled.")
-        Token.objects.create(
-            prefix=prefix,
-            secret_hash=_hash(secret),
-            user=user,
-            workspace_id=actor.workspace,
-            name=name,
-            scopes=wanted,
-            made_by=made_by,
-            expires_at=None if expires_in is None else Now() + expires_in,
-        )
-        (row,) = listed(prefix=prefix)
-        _log(K.TOKEN_CREATED, row, actor=made_by)
+        values = {
+            "prefix": prefix,
+            "secret_hash": _hash(secret),
+            "user": user,
+            "name": name,
+            "scopes": wanted,
+            "made_by": made_by,
+            "expires_at": expires_in and now + expires_in,
+        }
+        token = Token(workspace_id=actor.workspace, **values)
+        recorded_rows.save(token, values, K.TOKEN_CREATED, actor=made_by, data=_logged(token))
+    (row,) = listed(prefix=prefix)
     return row, f"gp_{prefix}_{secret}"
 
 
@@ -208,14 +209,15 @@ def revoke(value: str, *, by: str) -> TokenRow:
     if not _PREFIX.fullmatch(prefix):
         raise Missing("A token is named by its prefix, 8 letters and digits after gp_.")
     with transaction.atomic():
-        live = Token.objects.filter(prefix=prefix, revoked_at=None)
-        ended = live.update(revoked_at=Now(), revoked_by=by)
-        rows = listed(prefix=prefix)
-        if not rows:
+        where = Token.objects.filter(prefix=prefix).values_list("workspace_id", flat=True).first()
+        token = where and recorded_rows.lock(Token, where, prefix=prefix)
+        if not token:
             raise Missing(f"There is no token with the prefix {prefix}.")
-        if ended:
-            _log(K.TOKEN_REVOKED, rows[0], actor=by)
-    return rows[0]
+        if token.revoked_at is None:
+            ended = {"revoked_at": Now(), "revoked_by": by}
+            data = _logged(token)
+            recorded_rows.save(token, ended, K.TOKEN_REVOKED, actor=by, data=data, locked=True)
+    return listed(prefix=prefix)[0]
 
 
 def presented(text: str) -> tuple[Any, Grant]:
@@ -264,25 +266,15 @@ def labels(prefixes: Iterable[str]) -> dict[str, str]:
     return {token.prefix: str(token) for token in result}
 
 
-def _log(kind: K, row: TokenRow, *, actor: str) -> None:
-    """Record it in the workspace's log, so that who may call the API is on record as roles are."""
-    expires = None if row.expires_at is None else row.expires_at.isoformat()
-    store.log_setting(
-        kind,
-        row.workspace_id,
-        data={
-            "token": row.prefix,
-            "name": row.name,
-            "user": row.user_id,
-            "scopes": list(row.scopes),
-            "expires_at": expires,
-        },
-        actor=actor,
-        change=RowChange(
-            {"gp_token": [Token.objects.values_list("id", flat=True).get(prefix=row.prefix)]},
-            columns=("revoked_at", "revoked_by") if kind == K.TOKEN_REVOKED else None,
-        ),
-    )
+def _logged(token: Token) -> dict[str, Any]:
+    """Name a token to the workspace's log: who may call the API is on record as roles are."""
+    return {
+        "token": token.prefix,
+        "name": token.name,
+        "user": token.user_id,
+        "scopes": list(token.scopes),
+        "expires_at": token.expires_at and token.expires_at.isoformat(),
+    }
 
 
 def _hash(secret: str) -> bytes:
