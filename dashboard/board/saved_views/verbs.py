@@ -9,27 +9,21 @@ from uuid import UUID
 
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor
-from dashboard.kit.command import verb
-from dashboard.kit.terminal.console import PersonalCommand, Verb
+from dashboard.kit.command import listing, verb
+from dashboard.kit.terminal.console import PersonalCommand
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.models import SavedView as ViewRow
 
 from .surfaces import RECORDS
-from .view_actions import CHANGE, REMOVE, SAVE, SavedView, SavedViewList, list_views
-
-
-def _list(command: PersonalCommand) -> None:
-    rows = list_views(command.actor("read"))
-    command.show(SavedViewList(results=[SavedView.of(row) for row in rows]), _table(rows))
-    if not rows:
-        command.say("No view is saved.")
+from .view_actions import CHANGE, REMOVE, SAVE, SavedView, all_views
 
 
 def _show(command: PersonalCommand, _: Actor, row: ViewRow, *__: UUID) -> None:
-    command.show(SavedView.of(row), _table([row]))
+    view = SavedView.of(row)
+    command.show(view, _table([view]))
 
 
-def _table(rows: Sequence[ViewRow]) -> Table:
+def _table(rows: Sequence[SavedView]) -> Table:
     names = people({row.owner for row in rows})
     return table(
         "",
@@ -59,7 +53,13 @@ def _surface(options: dict[str, Any]) -> dict[str, str]:
 
 
 VERBS: Final = (
-    Verb("list", "lists your views and those that others share", _list),
+    listing(
+        "lists your views and those that others share",
+        "read",
+        all_views,
+        _table,
+        empty="No view is saved.",
+    ),
     verb(
         SAVE,
         _show,

@@ -102,6 +102,11 @@ def list_views(actor: Actor, surface: str = "") -> list[ViewRow]:
     return [*rows.alias(theirs=~own).order_by("theirs", "name", "id")[: OF_PERSON_MAX + SHARED_MAX]]
 
 
+def all_views(actor: Actor) -> SavedViewList:
+    """All that the person sees, as calls and commands answer them."""
+    return SavedViewList(results=[SavedView.of(row) for row in list_views(actor)])
+
+
 def one_view(actor: Actor, view_id: UUID) -> ViewRow:
     """One's own view, or one that is shared."""
     require(actor, "read")
@@ -282,7 +287,7 @@ REMOVE: Final = Action(
 ALL: Final = reading(
     "views_list",
     SavedViewList,
-    lambda actor: SavedViewList(results=[SavedView.of(row) for row in list_views(actor)]),
+    all_views,
     summary="List your views of the board and the records, and those that others share",
     description="The caller's own first.",
 )
