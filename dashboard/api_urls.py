@@ -52,11 +52,7 @@ from dashboard.external.report_calls import (
 from dashboard.external.saved_state_calls import SavedStates
 from dashboard.kit.api.base import Nowhere
 from dashboard.kit.call import call
-from dashboard.people.access_change_calls import (
-    AccessChanges,
-    ConfirmAccessChange,
-    RefuseAccessChange,
-)
+from dashboard.people import access_decisions, required_factor
 from dashboard.people.rename_workspace import RENAME_WORKSPACE
 from dashboard.people.second_factor_calls import (
     ConfirmByCode,
@@ -66,7 +62,6 @@ from dashboard.people.second_factor_calls import (
     RemoveOnePasskey,
     RemoveOwnSecondFactor,
     RemoveSecondFactorOfUser,
-    RequiredSecondFactor,
 )
 from dashboard.people.sign_in_calls import (
     ConfirmSignIn,
@@ -255,15 +250,15 @@ _v1: list[URLPattern | URLResolver] = [
     path("hooks/<uuid:hook_id>/", include(_hook)),
     path("approvals/<uuid:approval_id>/take-back/", call(TAKE_BACK), name="take_back"),
     path("artifacts/", Artifacts.as_view(), name="artifacts"),
-    path("access-changes/", AccessChanges.as_view(), name="access_changes"),
+    path("access-changes/", access_decisions.ALL.as_view(), name="access_changes"),
     path(
         "access-changes/<uuid:change_id>/confirm/",
-        ConfirmAccessChange.as_view(),
+        call(access_decisions.CONFIRM),
         name="access_change_confirm",
     ),
     path(
         "access-changes/<uuid:change_id>/refuse/",
-        RefuseAccessChange.as_view(),
+        call(access_decisions.REFUSE),
         name="access_change_refuse",
     ),
     path("users/", Users.as_view(), name="users"),
@@ -280,7 +275,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("workspace/", call(RENAME_WORKSPACE, OwnWorkspace), name="workspace"),
     path(
         "workspace/second-factor/",
-        RequiredSecondFactor.as_view(),
+        call(required_factor.REQUIRE, required_factor.REQUIRED),
         name="workspace_second_factor",
     ),
     path("tokens/", Tokens.as_view(), name="tokens"),

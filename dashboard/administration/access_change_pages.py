@@ -15,12 +15,9 @@ from dashboard.identity.people import people
 from dashboard.identity.permissions import may
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
-from dashboard.people.accounts.access_changes import (
-    confirm_access_change,
-    list_access_changes,
-    may_confirm,
-    refuse_access_change,
-)
+from dashboard.kit.shapes.requests import Nothing
+from dashboard.people.access_decisions import CONFIRM, REFUSE
+from dashboard.people.accounts.access_changes import list_access_changes, may_confirm
 
 HOME = "access_changes"
 
@@ -59,8 +56,8 @@ def index(request: HttpRequest) -> HttpResponse:
 @member
 def confirm(request: HttpRequest, change_id: UUID) -> HttpResponse:
     """Carry out what another admin asked for."""
-    row = confirm_access_change(actor(request), change_id)
-    flash(request, f"Confirmed: {', '.join(row.gives)} for {row.name}.")
+    row = CONFIRM.run(actor(request), Nothing(), change_id)
+    flash(request, CONFIRM.done(Nothing(), row))
     return SeeOther(reverse(HOME))
 
 
@@ -68,6 +65,9 @@ def confirm(request: HttpRequest, change_id: UUID) -> HttpResponse:
 @member
 def refuse(request: HttpRequest, change_id: UUID) -> HttpResponse:
     """Let it not happen."""
-    row = refuse_access_change(actor(request), change_id)
-    flash(request, f"Refused: nothing changes for {row.name}.")
+    row = REFUSE.run(actor(request), Nothing(), change_id)
+    flash(request, REFUSE.done(Nothing(), row))
     return SeeOther(reverse(HOME))
+
+
+vars(confirm)["action"], vars(refuse)["action"] = CONFIRM, REFUSE

@@ -29,7 +29,6 @@ from dashboard.people.logins.proposals import ProposedFactor
 from .accounts import administration
 from .accounts.access_changes import Gift, guarded, of_person
 from .accounts.administration import people_within_reach
-from .accounts.users import check_roles
 
 NONE = "There is no second factor."
 
@@ -59,10 +58,7 @@ def required_factor(who: Administrator) -> RequiredFactor:
 
 def require_factor(who: Administrator, roles: Iterable[str]) -> RequiredFactor:
     """Let exactly these roles of one's own workspace need a second factor; none switches it off."""
-    require(who.actor, "people")
-    wanted = list(roles)
-    check_roles(wanted)
-    administration.require_second_factor(who, who.actor.workspace, wanted)
+    administration.require_second_factor(who, who.actor.workspace, roles)
     return required_factor(who)
 
 

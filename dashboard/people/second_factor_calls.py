@@ -13,17 +13,15 @@ from rest_framework.response import Response
 
 from dashboard.documents.state_shape import Shape
 from dashboard.identity.administrator import Administrator
-from dashboard.identity.permissions import ROLES
 from dashboard.identity.second_factor.codes import CODE_MAX
 from dashboard.identity.second_factor.passkeys import PasskeyRow
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.django_request import django_request
 from dashboard.kit.shapes.requests import Nothing, RequestShape
-from dashboard.kit.shapes.texts import NotBlank, OneOf
+from dashboard.kit.shapes.texts import NotBlank
 from dashboard.people.logins.confirmation import PASSWORD_MAX
 from dashboard.people.logins.proposals import TICKET_MAX, ProposedFactor
 from dashboard.people.second_factor import (
-    RequiredFactor,
     add_second_factor,
     confirm_by_code,
     passkeys,
@@ -31,8 +29,6 @@ from dashboard.people.second_factor import (
     remove_factor_of,
     remove_passkey,
     remove_second_factor,
-    require_factor,
-    required_factor,
     second_factor,
 )
 from dashboard.people.sign_in_calls import Confirmed
@@ -78,12 +74,6 @@ class RemovePasskey(RequestShape):
     """The password of the caller."""
 
     password: Annotated[str, NotBlank(PASSWORD_MAX)] = Field(description="Is stored nowhere.")
-
-
-class RequireFactor(RequestShape):
-    """Exactly these roles need a second factor from now on; none: nobody does."""
-
-    roles: Annotated[list[Annotated[str, OneOf(ROLES)]], Field(max_length=len(ROLES))]
 
 
 class WithCode(RequestShape):
@@ -241,34 +231,3 @@ class RemoveSecondFactorOfUser(MemberView):
         self.body(Nothing)
         remove_factor_of(Administrator(self.actor, superuser=False), user_id)
         return answer(Removed(removed=True))
-
-
-class RequiredSecondFactor(MemberView):
-    """The rule of the workspace about second factors."""
-
-    changes = "people"
-
-    @extend_schema(
-        operation_id="workspace_second_factor_retrieve",
-        responses={200: RequiredFactor, **refusals()},
-        summary="The roles that need a second factor, and who has none yet",
-    )
-    def get(self, request: Request) -> Response:
-        """For auditors and admins."""
-        row = required_factor(Administrator(self.actor, superuser=False))
-        return answer(row)
-
-    @extend_schema(
-        operation_id="workspace_second_factor_require",
-        request=RequireFactor,
-        responses={200: RequiredFactor, **refusals(422)},
-        summary="Require a second factor of roles",
-        description="A person who has one of them, signs in by a password and has no second "
-        "factor sets one up before anything else; until then their tokens decide nothing "
-        "(`second-factor`).",
-    )
-    def post(self, request: Request) -> Response:
-        """Counts with the next request of everybody."""
-        body = self.body(RequireFactor)
-        who = Administrator(self.actor, superuser=False)
-        return answer(require_factor(who, body.roles))

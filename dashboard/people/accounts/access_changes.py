@@ -102,7 +102,6 @@ def confirm_access_change(actor: Actor, change_id: UUID) -> AccessChangeRow:
     Raises Forbidden for the one who asked and for the person concerned, Conflict for one that
     ended, and what the action itself refuses now.
     """
-    require(actor, "access")
     with transaction.atomic():
         row = access_changes.access_change(change_id, workspace=actor.workspace)
         values = access_changes.arguments(row)
@@ -119,7 +118,6 @@ def confirm_access_change(actor: Actor, change_id: UUID) -> AccessChangeRow:
 @translated()
 def refuse_access_change(actor: Actor, change_id: UUID) -> AccessChangeRow:
     """Let it not happen; who asked may take it back so."""
-    require(actor, "access")
     with transaction.atomic():
         row = access_changes.access_change(change_id, workspace=actor.workspace)
         return access_changes.end(row, "refused", actor=_decider(actor))

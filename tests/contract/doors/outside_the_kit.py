@@ -6,14 +6,11 @@ from typing import Final
 
 OUTSIDE: Final[dict[str, list[str]]] = {
     "A look that takes a body: it changes nothing and puts nothing on record.": ["policies_try"],
-    "A look and a change of the same settings is one verb of the command.": [
-        "workspace_second_factor_require"
-    ],
     "The owner of the machine ends any token without a login; a declared action needs a person.": [
         "tokens_revoke"
     ],
-    "Changes of accounts wait for a second admin, or act on an id that is a number, not a UUID.": [
-        *("access_changes_confirm", "access_changes_refuse"),
+    "By a command a superuser reaches people of all workspaces, by a call only those of their own; "
+    "a declared action has one reach.": [
         *("users_change", "users_link", "users_make", "users_password"),
         *("users_second_factor_remove", "users_sign_out", "users_unlink"),
     ],

@@ -35,6 +35,8 @@ FOLLOWED: dict[str, list[EventKind | WorkspaceEventKind]] = {
     "thread.settle": [EventKind.THREAD_RETRIED],
     "policy.change": [WorkspaceEventKind.POLICY_SWITCHED],
 }
+# The change that somebody else asked for is theirs, and comes first.
+ON_BEHALF = {"access.confirm"}
 
 
 def declared(patterns: Any) -> list[str]:
@@ -103,6 +105,8 @@ def test_what_is_done_is_on_record(world: World, name: str) -> None:
     response = send(world.cast.client(call.who[0]), operation, call)
     assert response.status_code == action.status
     new = [event for event in events() if event.seq not in seen]
+    if name in ON_BEHALF:
+        assert new.pop(0).actor == response.json()["asked_by"]
     assert {event.actor for event in new} == {who.id}
     assert new[0].kind in action.events
     assert [event.kind for event in new[1:]] == FOLLOWED.get(name, [])

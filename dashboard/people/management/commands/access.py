@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.kit.terminal.console import VerbsCommand
-from dashboard.people.access_change_verbs import VERBS
+from dashboard.people.access_decisions import VERBS
 
 
 class Command(VerbsCommand):

@@ -35,7 +35,7 @@ from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor, actor_of, allowed_actions, may
 from dashboard.kit.pages.uploads import upload
 from dashboard.kit.shapes.requests import Nothing
-from dashboard.people.accounts.access_changes import refuse_access_change
+from dashboard.people import access_decisions
 from dashboard.people.accounts.users import edit_user
 from dashboard.people.sign_ins import end_sign_in
 from dashboard.records.erase import DECIDE_ERASURE, ERASE, DecideErasure, RequestErasure
@@ -103,7 +103,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "subscribe": lambda who: subscriptions.REMOVE.run(who, Nothing(), approval),
         "save_view": lambda who: view_actions.REMOVE.run(who, Nothing(), approval),
         "delegate": lambda who: deputies.REMOVE.run(who, Nothing(), approval),
-        "access": lambda who: refuse_access_change(who, approval),
+        "access": lambda who: access_decisions.REFUSE.run(who, Nothing(), approval),
         "stand_for": lambda who: hooks.CONFIRM.run(who, Nothing(), approval),
         "sign_ins": lambda who: end_sign_in(who, approval),
         "people": lambda who: edit_user(Administrator(who, False), 2**31 - 1, {}),
