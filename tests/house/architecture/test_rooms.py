@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -50,6 +52,18 @@ def test_no_files_import_each_other_in_a_circle(arrows: size.Arrows) -> None:
 
 def test_no_rooms_import_each_other_in_a_circle(arrows: size.Arrows) -> None:
     assert size.circles(size.rooms(KNOWN, arrows)) == []
+
+
+def test_rooms_of_the_dashboard_import_downwards() -> None:
+    """The layers stand in pyproject.toml: no two rooms import each other, each room is in one."""
+    result = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--contract", "rooms"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout
 
 
 def test_a_room_says_what_it_is_for() -> None:
