@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.state import deltas
@@ -40,6 +42,10 @@ JOIN gp_thread th ON th.id = x.thread_id ORDER BY x.started_at DESC, x.id DESC
 """
 
 
+# Also of the versions of a policy.
+WARNINGS = "What the condition does that its author may not expect, such as 7 / 2 being 3."
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
     """A past action that matches; `problem`: the condition has no answer, so it counts as met."""
@@ -58,25 +64,29 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """`looked_at` of `there` past actions were tried; what matched, newest first.
+class TriedRow:
+    """Past actions that a condition would have matched; `looked_at` of `there` were tried.
 
-    All actions after `since` were tried, those before it not or not all; None: all on record.
-    `claims` are the claimed facts that the condition looks at, `warnings` what it does that its
-    author may not expect.
+    All actions after `since` were tried; null: all on record.
     """
 
     looked_at: int
     there: int
     since: datetime | None
     matched: tuple[Past, ...]
-    claims: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    claims: Annotated[
+        tuple[str, ...],
+        Field(
+            description="Facts in the condition that the controlled party writes itself; `allow` "
+            "is refused with one."
+        ),
+    ] = ()
+    warnings: Annotated[tuple[str, ...], Field(description=WARNINGS)] = ()
 
 
 def against_the_past(
     workspace: UUID, text: str, *, action: str = "ask", limit: int = PAST
-) -> Tried:
+) -> TriedRow:
     """Try a condition that need not be saved; raises InvalidValue where it cannot be read.
 
     Whether another policy would have been first is not looked at. `cost` is what the thread has
@@ -105,7 +115,7 @@ def against_the_past(
         if holds:
             matched.append(_past(row, problem))
     since = max(ends, default=None)
-    return Tried(looked_at, len(rows), since, tuple(matched), claims(text), warnings(text))
+    return TriedRow(looked_at, len(rows), since, tuple(matched), claims(text), warnings(text))
 
 
 def _facts(workspace: UUID, row: Any) -> Facts:

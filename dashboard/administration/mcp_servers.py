@@ -128,6 +128,7 @@ class McpServer(Shape):
         return cls(**values, command=list(row.command), refusal=refusal(row))
 
 
+# The row has both definitions with their hashes; here is what follows from them.
 class McpTool(Shape):
     """A tool; `changed` names the parts that an admin has not accepted."""
 

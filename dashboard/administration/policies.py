@@ -18,7 +18,7 @@ from approvals.policies import changes as policies
 from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import PolicyPreview, changed, touched
 from approvals.policies.drafts import ACTIONS, Draft, check
-from approvals.policies.preview import Tried, against_the_past
+from approvals.policies.preview import TriedRow, against_the_past
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import Seat, Terms
 from checkpoints import queries
@@ -160,7 +160,7 @@ def _touched(
 
 
 @translated()
-def try_policy(actor: Actor, condition: str, action: str = "ask") -> Tried:
+def try_policy(actor: Actor, condition: str, action: str = "ask") -> TriedRow:
     """Try a condition on past actions and list its matches; saves nothing."""
     require(actor, "policy")
     if action not in ACTIONS:

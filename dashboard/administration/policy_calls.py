@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 from uuid import UUID
@@ -17,8 +18,7 @@ from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import PolicyPreview
 from approvals.policies.changes import POLICIES_MAX
 from approvals.policies.conditions import LENGTH_MAX, claims, refusal
-from approvals.policies.preview import Past
-from approvals.policies.preview import Tried as TriedRows
+from approvals.policies.preview import WARNINGS, TriedRow
 from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
 from approvals.rules.terms import VALID_FOR
@@ -31,6 +31,7 @@ from dashboard.administration.policies import (
     preview_policy,
     try_policy,
 )
+from dashboard.documents.answer_json import with_more
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
@@ -45,9 +46,6 @@ Names = Annotated[
     list[Annotated[str, NotBlank(drafts.PERSON_MAX)]],
     Field(max_length=drafts.PEOPLE_MAX, json_schema_extra={"uniqueItems": True}),
 ]
-
-
-WARNINGS = "What the condition does that its author may not expect, such as 7 / 2 being 3."
 
 
 class Seat(RequestShape):
@@ -200,35 +198,19 @@ class PolicyList(Shape):
     results: list[Policy]
 
 
-class Tried(Shape):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried(TriedRow):
     """Past actions that a condition would have matched; `looked_at` of `there` were tried.
 
     All actions after `since` were tried; null: all on record.
     """
 
-    looked_at: int
-    there: int
-    since: datetime | None
-    claims: list[str] = Field(
-        description="Facts in the condition that the controlled party writes itself; `allow` is "
-        "refused with one."
-    )
-    warnings: list[str] = Field(description=WARNINGS)
     n_matched: int
-    matched: list[Past]
 
 
-def tried_of(result: TriedRows) -> Tried:
-    """Convert the answer of a tried condition for the wire."""
-    return Tried(
-        looked_at=result.looked_at,
-        there=result.there,
-        since=result.since,
-        claims=list(result.claims),
-        warnings=list(result.warnings),
-        n_matched=len(result.matched),
-        matched=list(result.matched),
-    )
+def tried_of(result: TriedRow) -> Tried:
+    """The answer of a tried condition, with its number of matches."""
+    return with_more(Tried, result, n_matched=len(result.matched))
 
 
 def _version(row: VersionRow) -> dict[str, Any]:

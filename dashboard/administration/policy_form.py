@@ -10,7 +10,7 @@ from typing import Any, Final
 from django import forms
 from django.forms.boundfield import BoundField
 
-from approvals.policies.preview import Tried
+from approvals.policies.preview import TriedRow
 from approvals.policies.queries import VersionRow
 from approvals.rules.terms import Seat, Terms
 from approvals.states import RISKS
@@ -241,7 +241,7 @@ def default_values() -> dict[str, str]:
     }
 
 
-def would_have(tried: Tried, action: str) -> str:
+def would_have(tried: TriedRow, action: str) -> str:
     """Say what a policy with this action would have done to past actions, without a full stop."""
     n_matched, looked_at = len(tried.matched), number(tried.looked_at)
     if action != "block":
