@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from tests.browser.conftest import People
 from tests.browser.house import House, site
 from tests.browser.pages.test_accessible import faults
 from tests.browser.requests import agent_of, ask, hundred
-from tests.browser.screens import Screen
+from tests.browser.screens import PHONE, Screen
 from tests.conftest import real_database
 from tests.faults.bench import Field
 from tests.support import decisions
@@ -361,17 +362,20 @@ def test_a_list_of_ones_own_follows_and_a_phone_shows_it_whole(
 
 
 @pytest.mark.parametrize("box", ["mine", "team", "due", "high", "open", "done"])
-def test_a_phone_shows_the_chosen_box_whole(house: House, people: People, box: str) -> None:
-    """The boxes are wider than a phone: the row of them stands where the chosen one is seen."""
+def test_a_phone_shows_each_box_whole(house: House, people: People, box: str) -> None:
+    """The boxes are wider than a phone: they stand in two rows, and none covers another."""
     screen = people("manager", phone=True)
     screen.open(f"/approvals/?box={box}")
     screen.see_live()  # the counts have come: nothing grows any more
-    left, right, wide, most = screen.one(f"#box-{box}[aria-current=page]").evaluate(
-        "chip => { const own = chip.getBoundingClientRect(), row = chip.parentElement; "
-        "return [own.left, own.right, innerWidth, row.scrollWidth - row.clientWidth]; }"
+    boxes = screen.one("#inbox-boxes").evaluate(
+        "row => [...row.children].map(chip => chip.getBoundingClientRect())"
+        ".map(own => [own.left, own.right, own.top, own.bottom])"
     )
-    assert most > 0  # else there is nothing to see here
-    assert 0 <= left < right <= wide
+    assert len({top for _, _, top, _ in boxes}) == 2  # else there is nothing to see here
+    assert all(0 <= left < right <= PHONE[0] for left, right, _, _ in boxes)
+    for one, other in combinations(boxes, 2):
+        apart = one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+        assert apart, (one, other)
     assert screen.sideways() == 0
 
 

@@ -6,9 +6,6 @@
   document.documentElement.classList.add("js");
   // With this script a dialog has asked before the form goes out.
   document.querySelector("[data-confirmed]").value = "1";
-  // On a phone the boxes scroll sideways: show the chosen one whole.
-  const boxes = document.getElementById("inbox-boxes"), chosen = boxes.querySelector("[aria-current]");
-  if (chosen) boxes.scrollLeft = Math.max(0, chosen.offsetLeft + chosen.offsetWidth + 12 - boxes.clientWidth);
 
   function count() {
     const n = ticks.all().filter((box) => box.checked).length;

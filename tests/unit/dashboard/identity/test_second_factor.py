@@ -343,6 +343,13 @@ def test_an_admin_removes_it_by_page_call_and_command(cast: Cast, ada: Any, cloc
     for door in doors:
         added(ada, clock)
         assert "Remove the second factor" in admin.get(f"{at}/change/").content.decode()
+        page = admin.get(f"{at}/change/").content.decode()
+        for address in ("sign-out", "second-factor/remove"):
+            # In two steps: what it does is read before the button can be pressed.
+            fold = page[: page.index(f'action="{at}/{address}/"')].rpartition("<details")[2]
+            assert "</details>" not in fold
+            assert " open" not in fold.partition(">")[0]
+            assert ada.username in fold.partition('<p class="help">')[2]
         door()
         if records.has_factor(ada.pk):  # a reviewer's: a second admin confirms it
             assert confirm_waiting(cast) == 1
