@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any, Final, Literal, Self
 from uuid import UUID
@@ -23,11 +25,13 @@ from dashboard.board.overview.figure import decimal_text
 from dashboard.board.overview.page import budget_line
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing
+from dashboard.fields.shapes import Field as FormField
+from dashboard.fields.shapes import Option
 from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, read
 from dashboard.kit.command import verb
-from dashboard.kit.inputs import from_texts
+from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
@@ -227,6 +231,21 @@ VERBS: Final = (
 )
 
 
+# What people read for the values of a choice.
+CHOICES: Final[Mapping[str, Sequence[Option]]] = {
+    "scope": (
+        Option("workspace", "The workspace"),
+        Option("agent", "An agent"),
+        Option("team", "A team"),
+    ),
+    "at_full": (
+        Option("notify", "Notify people"),
+        Option("stop", "Notify, and stop its threads"),
+    ),
+    "active": (Option("yes", "On"), Option("no", "Off")),
+}
+
+
 # --- page -----------------------------------------------------------------------------------------
 
 
@@ -251,10 +270,17 @@ def page(request: HttpRequest) -> HttpResponse:
         "lines": [budget_line(one) for one in standings(who)],
         "agents": sorted({row.agent for row in queries.agents(workspace=who.workspace)}),
         "may_set": may(who, "policy"),
-        "values": texts if request.method == "POST" else {},
+        "declared": _declared(texts if request.method == "POST" else {}, problems),
         "errors": problems,
     }
     return render(request, "administration/budgets.html", context, status=status)
+
+
+def _declared(texts: Mapping[str, str], problems: Mapping[str, str]) -> dict[str, FormField]:
+    """The inputs of the form; a name is chosen among the agents or written."""
+    shown = declared(SetBudget, [*SetBudget.model_fields], texts, problems, CHOICES)
+    name = shown["name"]
+    return shown | {"name": replace(name, attrs=name.attrs | {"list": "agents"})}
 
 
 def _values(texts: dict[str, str]) -> dict[str, Any]:

@@ -34,12 +34,14 @@ from dashboard.approvals.hand_over import HAND_OVER
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Invalid, Missing, translated
 from dashboard.fields.parameters import FLAG
+from dashboard.fields.shapes import Option
 from dashboard.fields.typed_values import time_in_utc
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, Target, read
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import flag
 from dashboard.kit.command import verb
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
@@ -257,7 +259,7 @@ def index(request: HttpRequest) -> HttpResponse:
         return _page(request, {}, {}, 200)
     who, query = actor(request), request.POST
     try:
-        texts = {name: query.get(name, "").strip() for name in ("deputy", "reason")}
+        texts = {name: forms.text(request, name) for name in ("deputy", "reason")}
         if may(who, "people"):
             texts |= {"person": query.get("person", "").strip()}
         days = {"begins": _day(query, "begins"), "ends": _day(query, "ends") + timedelta(days=1)}
@@ -289,6 +291,10 @@ def _page(
     everybody = bool(request.GET.get("everybody", ""))
     rows = list_deputies(who, everybody=everybody)
     today = datetime.now(UTC).date()
+    known = possible_deputies(who) if may(who, "delegate") else []
+    reviewers = [Option(one.name, one.shown) for one in known]
+    you = [Option("", "You")] if may(who, "decide") else []
+    options = {"deputy": reviewers, "person": [*you, *reviewers]}
     context: dict[str, Any] = {
         "rows": rows,
         "me": who.person,
@@ -296,8 +302,8 @@ def _page(
         "oversees": not who.roles.isdisjoint(("auditor", "admin")),
         "may_name": may(who, "delegate"),
         "for_others": may(who, "people"),
-        "reviewer": may(who, "decide"),
-        "reviewers": possible_deputies(who) if may(who, "delegate") else [],
+        "reviewers": reviewers,
+        "declared": declared(NameDeputy, ["person", "deputy", "reason"], draft, problems, options),
         "draft": draft or {"begins": f"{today}", "ends": f"{today + timedelta(days=7)}"},
         "errors": dict(problems),
     }

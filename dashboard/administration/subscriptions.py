@@ -35,6 +35,8 @@ from dashboard import errors
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Invalid, Missing, translated
 from dashboard.fields.parameters import FLAG
+from dashboard.fields.shapes import Field as FormField
+from dashboard.fields.shapes import Option
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.identity.seats import seat_of
@@ -42,7 +44,7 @@ from dashboard.kit.action import Action, Target, read
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import flag
 from dashboard.kit.command import verb
-from dashboard.kit.inputs import from_texts
+from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
@@ -553,19 +555,47 @@ def _form(
         for one in list_subscriptions(who, everybody=may(who, "notify"))
         if row is None or one.id != row.id
     ]
-    chosen = values.getlist("kinds") if hasattr(values, "getlist") else values["kinds"]
+    posted = hasattr(values, "getlist")
+    chosen = values.getlist("kinds") if posted else values["kinds"]
+    texts = values.dict() if posted else values
     context = {
         "row": row,
         "values": values,
         "kinds": [(kind, LOOKS[kind].word, kind in chosen) for kind in TROUBLES],
-        "endpoints": usable_endpoints(who),
-        "agents": sorted({one.agent for one in agents(workspace=who.workspace)}),
-        "others": others,
-        "people": people({one.person for one in others if one.person}),
+        "declared": _declared(who, others, texts, problems),
         "for_others": row is None and may(who, "notify"),
         "errors": problems,
     }
     return render(request, FORM, context, status=status)
+
+
+def _declared(
+    who: Actor,
+    others: Sequence[SubscriptionRow],
+    texts: Mapping[str, str],
+    problems: Mapping[str, str],
+) -> dict[str, FormField]:
+    """The inputs of the form by name; what can be chosen is what there is."""
+    names = people({one.person for one in others if one.person})
+    known = {one.agent for one in agents(workspace=who.workspace)} | {texts.get("agent", "")}
+    options = {
+        "endpoint": [
+            Option(str(one.id), f"{one.name} ({one.kind})") for one in usable_endpoints(who)
+        ],
+        "agent": [Option("", "All agents"), *(Option(one, one) for one in sorted(known - {""}))],
+        "escalate_to": [
+            Option("", "Nobody"),
+            *(
+                Option(
+                    str(one.id),
+                    f"{one.team or names.get(one.person, one.person)}, {one.endpoint_name}",
+                )
+                for one in others
+            ),
+        ],
+    }
+    shown = [name for name in MakeSubscription.model_fields if name not in ("kinds", "urgent")]
+    return declared(MakeSubscription, shown, texts, problems, options)
 
 
 def _usual(who: Actor) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from approvals.notify.texts.kinds import PERSON_MAX
 from approvals.queries import deputies
 from approvals.queries.deputies import DeputyRow
 from checkpoints.states import EventKind
+from dashboard.fields.shapes import Option
 from dashboard.identity.permissions import Actor
 from dashboard.kit.action import Action
 from dashboard.kit.dialog import dialog
@@ -65,14 +65,11 @@ HAND_OVER = Action(
 )
 
 
-def _hand_over(
-    who: Actor, texts: Mapping[str, str], *_: object, approval_id: UUID
-) -> dict[str, Any]:
+def _hand_over(who: Actor, *_: object, approval_id: UUID) -> dict[str, Any]:
     return {
         "approval": queries.approval(approval_id, workspace=who.workspace),
-        "draft": texts,
-        "reviewers": possible_deputies(who),
+        "options": {"to": [Option(one.name, one.shown) for one in possible_deputies(who)]},
     }
 
 
-hand_over_page = dialog(HAND_OVER, "approvals/hand_over.html", _hand_over)
+hand_over_page = dialog(HAND_OVER, "approvals/hand_over.html", _hand_over, fields=("to", "reason"))

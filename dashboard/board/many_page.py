@@ -20,6 +20,7 @@ from dashboard.board.filters.address import COLUMN_WORDS, DENSITY, NARROWS, read
 from dashboard.fields import form as fields
 from dashboard.fields.parameters import ID, one_of
 from dashboard.identity.permissions import require
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
@@ -33,6 +34,7 @@ from dashboard.threads.many import (
     possible,
     preview_many,
 )
+from dashboard.threads.many_calls import ActOnMany
 
 from .board_page import board_page
 
@@ -83,7 +85,7 @@ def many(request: HttpRequest) -> HttpResponse:
                 raise errors.Invalid("$.thread", f"choose two to compare, not {len(versions):,}")
             left, right = versions
             return SeeOther(f"{reverse('compare')}?left={left}&right={right}")
-        action = _bulk_action(form, versions, who.workspace)
+        action = _bulk_action(request, versions, who.workspace)
         if form.get("do") != "sure":
             outcomes = preview_many(who, action, list(versions))
             return _dialog(request, back | {"outcomes": outcomes, "bulk_action": action}, {}, 200)
@@ -116,8 +118,8 @@ def _dialog(
         "value": form.get("value", ""),
         "then_retry": bool(form.get("then_retry")) or not form,
         "to": form.get("to", ""),
+        "declared": declared(ActOnMany, ["reason"], form.dict(), problems),
         "undo": bool(form.get("undo")),
-        "reason": form.get("reason", "").strip(),
         "outcomes": outcomes,
         "reached": len(reached),
         "sums": {
@@ -125,7 +127,7 @@ def _dialog(
         },
         "bulk_action": what.get("bulk_action"),
         "word": WORDS[what["bulk_action"].name][0] if "bulk_action" in what else "",
-        "needs_reason": NEEDS_REASON,
+        "needs_reason": "bulk_action" in what and what["bulk_action"].name in NEEDS_REASON,
         "errors": problems,
         "board": what.get("board", ""),
         "back": _address(what.get("board", "")),
@@ -195,9 +197,8 @@ def _changes(
     return changes
 
 
-def _bulk_action(
-    form: Mapping[str, str], versions: Mapping[UUID, int], workspace: UUID
-) -> BulkAction:
+def _bulk_action(request: HttpRequest, versions: Mapping[UUID, int], workspace: UUID) -> BulkAction:
+    form = request.POST
     name, to = form.get("action", ""), form.get("to", "").strip()
     if name == "roll_back" and not (to.isascii() and to.isdecimal() and len(to) < 10):
         raise errors.Invalid("$.to", "must be the number of a checkpoint")
@@ -205,7 +206,7 @@ def _bulk_action(
         name,
         to=int(to) if name == "roll_back" else None,
         undo=name == "cancel" and bool(form.get("undo")),
-        reason=form.get("reason", "").strip(),
+        reason=forms.text(request, "reason"),
         changes=_changes(form, versions, workspace) if name == "edit" else {},
         then_retry=name == "edit" and bool(form.get("then_retry")),
     )

@@ -101,6 +101,19 @@ def fields_of(
     return shown
 
 
+def declared(
+    shape: type[RequestShape],
+    names: Sequence[str],
+    texts: Mapping[str, str],
+    problems: Mapping[str, str],
+    options: Mapping[str, Sequence[Option]] | None = None,
+    opened: Mapping[str, Any] | None = None,
+) -> dict[str, FormField]:
+    """The inputs of some fields by name, for a template that draws each in its place."""
+    drawn = fields_of(shape, names, texts, problems, options or {}, opened)
+    return dict(zip(names, drawn, strict=True))
+
+
 def from_texts(
     shape: type[RequestShape],
     texts: Mapping[str, str],

@@ -13,7 +13,7 @@ register = template.Library()
 # Inputs of no channel that show their own message: tests/unit/dashboard/fields/test_form_faults.py.
 BESIDE = frozenset(
     {
-        *("title", "pause_at", "config", "reason", "known", "undo_unknown", "comment", "args"),
+        *("config", "known", "undo_unknown", "comment", "args"),
         *("whole_state", "output", "budget_cost", "budget_tokens", "budget_steps"),
     }
 )
@@ -33,9 +33,11 @@ class Faults:
 
 
 @register.simple_tag
-def form_faults(fields: Iterable[Any], errors: Mapping[str, str] | None) -> Faults:
+def form_faults(
+    fields: Iterable[Any], declared: Mapping[str, Any], errors: Mapping[str, str] | None
+) -> Faults:
     """Each fault of a form once: those with an input by its label, all others by their sentence."""
-    inputs = list(fields or ())
+    inputs = [*(fields or ()), *(declared or {}).values()]
     channels = {field.channel for field in inputs}
     rest = {key: text for key, text in (errors or {}).items() if text and key not in channels}
     links = [(field.name, field.label) for field in inputs if field.error]

@@ -11,10 +11,11 @@ from django.views.decorators.http import require_http_methods
 from checkpoints import queries
 from dashboard import errors
 from dashboard.identity.permissions import allowed_actions, require
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
+from dashboard.threads.cancel import Cancel, preview_cancel
 from dashboard.threads.cancel import cancel as cancel_thread
-from dashboard.threads.cancel import preview_cancel
 from dashboard.wording.interruptions import children_words, interrupted
 
 
@@ -26,7 +27,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     require(who, "cancel")
     thread = queries.thread(thread_id, workspace=who.workspace)
     posted = request.method == "POST"
-    reason = request.POST.get("reason", "").strip()
+    reason = forms.text(request, "reason")
     undo = bool(request.POST.get("undo"))
     undo_unknown = bool(request.POST.get("undo_unknown"))
     children = bool(request.POST.get("children"))
@@ -45,7 +46,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "undoable_unknown": len(maybe),
             "interrupted": interrupted(plan.thread, [f.activity for f in plan.effects]),
             "withdrawn": plan.approvals,
-            "reason": reason,
+            "declared": declared(Cancel, ["reason"], request.POST.dict(), problems),
             "undo": undo,
             "undo_unknown": undo_unknown,
             "below": children_words(plan.children),

@@ -11,7 +11,9 @@ from django.urls import reverse
 
 from checkpoints import queries
 from dashboard.identity.permissions import allowed_actions, reachable
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages.base import SeeOther, actor, next_url, thread_url, wants_regions
+from dashboard.threads.pause import Pause
 from dashboard.wording.interruptions import children_words
 
 
@@ -36,6 +38,7 @@ def choice(request: HttpRequest, thread_id: UUID, verb: str) -> HttpResponse | N
         "thread": thread,
         "verb": verb,
         "below": below,
+        "declared": declared(Pause, ["reason"], {}, {}),
         "next": request.GET.get("next", "") or thread_url(thread.id),
     }
     return render(request, "threads/children.html", context)

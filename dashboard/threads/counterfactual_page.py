@@ -9,15 +9,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from checkpoints.limits import TITLE_MAX
 from checkpoints.views import ThreadRow
 from dashboard import errors
 from dashboard.fields import form as fields
 from dashboard.fields.shapes import ForkPreview
 from dashboard.fields.state_text import SHOWN_BYTES
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash
 from dashboard.threads.checkpoint_forms import ahead_of
-from dashboard.threads.fork import checkpoint_before, exchangeable, fork, preview_fork
+from dashboard.threads.fork import Fork, checkpoint_before, exchangeable, fork, preview_fork
 from dashboard.threads.state_form import Budget
 
 OUTPUT = "output"
@@ -33,8 +35,9 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
     shown = fields.to_text(call.result, kind)
     is_large = len(shown) > SHOWN_BYTES
     text = request.POST.get(OUTPUT, "" if is_large else shown)
-    title = request.POST.get("title", f"{thread.title} (what if)"[:300]).strip()
-    reason = request.POST.get("reason", "").strip()
+    suggested = f"{thread.title} (what if)"[:TITLE_MAX]
+    title = request.POST.get("title", suggested).strip()
+    reason = forms.text(request, "reason")
     budget = Budget.of(request)
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
@@ -46,8 +49,10 @@ def counterfactual(request: HttpRequest, thread: ThreadRow, call_id: UUID) -> Ht
             "output": text,
             "is_text": kind == "textarea",
             "is_large": is_large,
-            "title": title,
-            "reason": reason,
+            "declared": declared(
+                *(Fork, ["title", "reason"], request.POST.dict(), problems),
+                opened={"title": suggested},
+            ),
             "budget": budget,
             "preview": ForkPreview(**ahead_of(plan.expected), first_effect=plan.first_effect),
             "errors": problems,

@@ -18,6 +18,7 @@ from dashboard.fields import form as fields
 from dashboard.fields import state_text
 from dashboard.fields.shapes import Ahead
 from dashboard.identity.permissions import allowed_actions
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.checkpoint_forms import (
@@ -28,8 +29,8 @@ from dashboard.threads.checkpoint_forms import (
     thread_for,
     values_at,
 )
+from dashboard.threads.edit import Edit, preview_edit
 from dashboard.threads.edit import edit as edit_thread
-from dashboard.threads.edit import preview_edit
 from dashboard.threads.state_form import BY_JSON, StateForm, digest_of
 
 PREVIEW, SAVE = "preview", "save"
@@ -80,7 +81,7 @@ class EditPage:
         self.seen, self.shown = seen, shown
         self.schema = queries.agent_version(head.agent_version_id).schema
         self.state = StateForm.of(request, self.schema, shown)
-        self.reason = request.POST.get("reason", "").strip()
+        self.reason = forms.text(request, "reason")
 
     @cached_property
     def draft(self) -> dict[str, str] | None:
@@ -107,7 +108,7 @@ class EditPage:
             "by": self.state.by,
             "state": "" if large else (self.state.text if text is None else text),
             "state_too_large": large,
-            "reason": self.reason,
+            "declared": declared(Edit, ["reason"], self.request.POST.dict(), problems),
             "withdrawn": gates.unsettled(self.thread.id),
             "errors": problems,
             **more,

@@ -12,11 +12,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from checkpoints import queries
+from checkpoints.limits import TITLE_MAX
 from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard import errors
 from dashboard.fields import state_text
 from dashboard.fields.parameters import ID, NUMBER_OR_ID
 from dashboard.fields.shapes import ForkPreview
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, thread_url
@@ -29,8 +31,8 @@ from dashboard.threads.checkpoint_forms import (
     values_at,
 )
 from dashboard.threads.counterfactual_page import counterfactual
+from dashboard.threads.fork import Fork, preview_fork
 from dashboard.threads.fork import fork as fork_thread
-from dashboard.threads.fork import preview_fork
 from dashboard.threads.plans.changes import ForkPlan
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE
 from dashboard.threads.state_form import Budget, StateForm, digest_of
@@ -80,9 +82,10 @@ class ForkPage:
         self.plan = preview_fork(self.who, thread.id, target.id)
         self.state = StateForm.of(request, schema, values)
         self.budget = Budget.of(request)
-        self.title = post.get("title", f"{thread.title} (fork)"[:300]).strip()
+        self.suggested = f"{thread.title} (fork)"[:TITLE_MAX]
+        self.title = post.get("title", self.suggested).strip()
         self.effects = post.get("effects", "ask")
-        self.reason = post.get("reason", "").strip()
+        self.reason = forms.text(request, "reason")
         shown = json.dumps(self.plan.config, ensure_ascii=False, indent=2, sort_keys=True)
         self.config = post.get("config", shown)
         self.context: dict[str, Any] = {}
@@ -99,9 +102,11 @@ class ForkPage:
             "by": self.state.by,
             "state": "" if large else self.state.text,
             "state_too_large": large,
-            "title": self.title,
             "effects": self.effects,
-            "reason": self.reason,
+            "declared": declared(
+                *(Fork, ["title", "reason"], self.request.POST.dict(), problems),
+                opened={"title": self.suggested},
+            ),
             "config": self.config,
             "budget": self.budget,
             "preview": _preview(self.plan),

@@ -14,10 +14,11 @@ from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead
 from dashboard.html import lineage
 from dashboard.identity.permissions import allowed_actions
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
-from dashboard.threads.roll_back import preview_roll_back, roll_back
+from dashboard.threads.roll_back import RollBack, preview_roll_back, roll_back
 from dashboard.wording.interruptions import children_words
 
 from .checkpoint_forms import ahead_of, checkpoint_of, form_page, thread_for
@@ -30,7 +31,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Back to a checkpoint (the one before the head when none is named), with what that undoes."""
     who, thread = actor(request), thread_for(request, "roll_back", thread_id)
     target = checkpoint_of(request, thread) or _before_head(thread)
-    reason = request.POST.get("reason", "").strip()
+    reason = forms.text(request, "reason")
     known = bool(request.POST.get("known"))
     run_on = bool(request.POST.get("run_on"))
     keep_effects = bool(request.POST.get("keep_effects"))
@@ -45,7 +46,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "fates": plan.effects,
             "ahead": Ahead(**ahead_of(plan.expected)),
             "withdrawn": plan.approvals,
-            "reason": reason,
+            "declared": declared(RollBack, ["reason"], request.POST.dict(), problems),
             "run_on": run_on,
             "keep_effects": keep_effects,
             "known": known,

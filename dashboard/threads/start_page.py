@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,11 +13,13 @@ from checkpoints import queries
 from checkpoints.views import AgentRow
 from dashboard import errors
 from dashboard.fields.parameters import TEXT
+from dashboard.fields.shapes import Field, Option
 from dashboard.identity.permissions import require
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, thread_url
-from dashboard.threads.start import start_thread
+from dashboard.threads.start import StartThread, start_thread
 
 TEMPLATE = "threads/new.html"
 
@@ -71,12 +74,21 @@ def _form(
         "internal": internal,
         "agent": agent,
         "fields": _fields(request, agent, problems) if agent else [],
-        "title": request.POST.get("title", ""),
-        "pause_at": request.POST.get("pause_at", ""),
+        "declared": _declared(request, agent, problems) if agent else {},
         "errors": problems,
         "sample": "",
     }
     return render(request, TEMPLATE, context, status=status)
+
+
+def _declared(request: HttpRequest, agent: AgentRow, problems: dict[str, str]) -> dict[str, Field]:
+    nodes = agent.graph.get("nodes", ())
+    stops = [Option(one["name"], one.get("label") or one["name"]) for one in nodes]
+    stops = [Option("", "nothing: run to the first gate"), *stops]
+    names, texts = ["title", "pause_at"], request.POST.dict()
+    shown = declared(StartThread, names, texts, problems, {"pause_at": stops})
+    title = replace(shown["title"], attrs={"placeholder": agent.label or agent.agent})
+    return shown | {"title": title}
 
 
 def _fields(request: HttpRequest, agent: AgentRow, problems: dict[str, str]) -> list[Any]:

@@ -13,9 +13,11 @@ from dashboard.board.filters.incidents import INCIDENTS
 from dashboard.fields.filters import PAGE, form_inputs, given_at, page_values
 from dashboard.fields.parameters import ID
 from dashboard.identity.permissions import may
+from dashboard.kit.inputs import declared
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, live_page, show, wants_regions
 
+from .close import CloseIncident
 from .incident_reads import IncidentPage
 from .list_reads import USUAL, IncidentsPage
 
@@ -54,5 +56,8 @@ def detail(request: HttpRequest, incident_id: UUID) -> HttpResponse:
     """One incident: why, how many, who takes care of it, its newest threads."""
     who = actor(request)
     page = IncidentPage(who.workspace, incident_id, who.person)
-    extra = {"may_handle": may(who, "incident") and page.row.closed_at is None}
+    extra = {
+        "may_handle": may(who, "incident") and page.row.closed_at is None,
+        "declared": declared(CloseIncident, ["reason"], {}, {}),
+    }
     return show(request, page, DETAIL, extra)

@@ -41,6 +41,11 @@ def posted(request: HttpRequest) -> dict[str, str]:
     return {name: str(text) for name, text in request.POST.items()}
 
 
+def text(request: HttpRequest, name: str) -> str:
+    """A text that was written in a form, without blanks around it; a line ends as in a call."""
+    return str(fields.from_text(request.POST.get(name, "").strip(), "textarea"))
+
+
 def state_fields(
     schema: Mapping[str, Any],
     values: Mapping[str, Any],

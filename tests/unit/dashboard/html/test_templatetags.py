@@ -396,11 +396,13 @@ def test_any_two_values_can_be_compared(new: Any, old: Any) -> None:
 def test_form_faults_and_fates_are_summed() -> None:
     field = SimpleNamespace(name="f-a", channel="a", label="A", error="This is not a number.")
     fine = SimpleNamespace(name="f-b", channel="b", label="B", error="")
+    why = SimpleNamespace(name="reason", channel="reason", label="Reason", error="Say why.")
     errors = {"reason": "Say why.", "a": "This is not a number.", "": "The thread moved."}
-    faults = gatepost_forms.form_faults([field, fine], errors)
-    assert faults.links == [("f-a", "A"), ("reason", "Reason")]
+    errors |= {"known": "Confirm it."}
+    faults = gatepost_forms.form_faults([field, fine], {"reason": why}, errors)
+    assert faults.links == [("f-a", "A"), ("reason", "Reason"), ("known", "Known")]
     assert faults.whole == ["The thread moved."]
-    assert faults.total == 3
+    assert faults.total == 4
     fates = [SimpleNamespace(fate=f) for f in ("undoable", "stays", "undoable")]
     assert gatepost.fate_counts(fates) == {"undoable": 2, "stays": 1, "unknown": 0}
 
