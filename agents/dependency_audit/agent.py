@@ -76,7 +76,7 @@ def read(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
 
 @graph.node(then="summarise", label="Audit each package")
 def audit(state: DependencyAudit, ctx: Context) -> dict[str, Any]:
-    """Let a child audit each package; combine what came of them."""
+    """Let a child audit each package; combine their outcomes."""
     items = [
         {**row, "refused": list(state.refused), "years": state.years} for row in state.packages
     ]

@@ -55,7 +55,7 @@ class DueAnchor:
     begun: bool
 
     def send(self, sign: Sign) -> Sent:
-        """Hand it over and note what came of it."""
+        """Hand it over and note the outcome."""
         return _send(self, sign)
 
 

@@ -57,7 +57,7 @@ class Outcomes:
 
 
 def outcomes_of(approvals: Iterable[UUID], *, workspace: UUID) -> dict[UUID, Outcomes]:
-    """{request: what came of it} in the order of the relations, then in time; one statement.
+    """{request: its outcome} in the order of the relations, then in time; one statement.
 
     Of the effects that name no request at most PER_REQUEST of each relation are listed, of the
     later ones those among the CALLS_AFTER calls after the request.

@@ -57,7 +57,7 @@ SECTIONS: Final = (
     Section(
         "Who approves",
         "Stages are asked one after the other; each needs the number of approvals it names. A "
-        "policy that blocks asks them only where it can’t tell whether it matches.",
+        "policy that blocks asks them only where it is unknown whether it matches.",
         ("stages", "note", "title", "risk", "four_eyes"),
         ("four_eyes",),
     ),

@@ -1,4 +1,4 @@
-"""The people of the demo, told from others by their mail address."""
+"""The people of the demo, recognised by their mail address."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ MAIL_DOMAIN: Final = "demo.invalid"
 
 
 def is_of_demo(user: Any) -> bool:
-    """Tell whether somebody is one of the demo's people."""
+    """Return whether somebody is one of the demo's people."""
     return str(getattr(user, "email", "")).endswith(f"@{MAIL_DOMAIN}")

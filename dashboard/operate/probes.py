@@ -54,7 +54,7 @@ class Probes:
         if view is None:
             return self.get_response(request)
         response = view(request)
-        # Told once when it changes; an error line per probe would hide it.
+        # Logged once when it changes; an error line per probe would hide it.
         mark: Any = response
         mark._has_been_logged = True  # noqa: SLF001 - Django's mark
         return response

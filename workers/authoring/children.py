@@ -53,7 +53,7 @@ class Joined:
 
 
 class ChildrenFailed(StepFailed):
-    """Fewer children succeeded than were needed; `joined` has what came of all of them."""
+    """Fewer children succeeded than were needed; `joined` has the outcome of each."""
 
     def __init__(self, message: str, joined: Joined) -> None:
         super().__init__(message)

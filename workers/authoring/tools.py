@@ -19,8 +19,8 @@ from .retry_policy import Retry
 class Gate:
     """Stop for people before an effect. `expires_in` in seconds; None waits for ever.
 
-    `answer(question, args)` answers what a reviewer asks back, as an activity; without it they are
-    told that this agent answers no questions.
+    `answer(question, args)` answers what a reviewer asks back, as an activity; without it they
+    read that this agent answers no questions.
     """
 
     title: str

@@ -1,7 +1,7 @@
 """What an agent that works elsewhere does at a position: begun, answered from the record, settled.
 
 The rules are those of our own nodes: gates, policies, caps, one key per position. Only the call
-itself happens elsewhere, so what came of it is what the agent claims.
+itself happens elsewhere, so its outcome is what the agent claims.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Reported(Effects):
     def settle_call(
         self, kind: str, tool: str, args: Any, *, result: Any, error: str, usage: Any
     ) -> None:
-        """Record what came of a pure call; what is done already with these arguments stays so."""
+        """Record the outcome of a pure call; what is done already with these arguments stays so."""
         step = self._step
         known = step.record_at(self._at)
         if known is not None and known.state == "done" and _same(known.args, args):

@@ -43,7 +43,7 @@ def settle(
     tool: str,
     args: Any,
 ) -> ActivityRow:
-    """Record what came of a call at a position; settled again, it is as it was.
+    """Record the outcome of a call at a position; settled again, it is as it was.
 
     An effect has to have been begun; a pure call is named by its kind, tool and arguments. Raises
     LeaseLost, NotAllowedNow.

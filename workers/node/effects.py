@@ -249,7 +249,7 @@ class Effects(Interrupts):
         )
 
     def _carry_out(self, begun: Begun) -> Outcome:
-        """Call the tool and record what came of it."""
+        """Call the tool and record its outcome."""
         tool, activity, expected = begun.tool, begun.activity, begun.activity.args
         try:
             with self._inside(activity):

@@ -65,7 +65,7 @@ def _perform_asked(
 
 
 def _called(work: Work, position: Json, call: Call, value: Json) -> Flow[Any]:
-    """Call a step, and record what came of it."""
+    """Call a step, and record its outcome."""
     name, settle = position["node"], work.api.settle_call
     try:
         result = recordable((yield call), f"What {name!r} returned")
