@@ -86,7 +86,7 @@ def searches(raw: Raw, user: Any) -> Iterator[dict[str, Any]]:
 
 def exports(user: Any, events: int) -> Iterator[dict[str, Any]]:
     """An export of so many events of all kinds, sent as a download is; its speed and memory."""
-    from dashboard.board.saved_views.questions import EVERYTHING
+    from dashboard.board.filters.records import EVERYTHING
     from dashboard.identity.permissions import actor_of
     from dashboard.records.export import export_records
 

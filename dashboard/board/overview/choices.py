@@ -15,9 +15,8 @@ from .figures import FIGURES
 from .period import DAYS_MAX, WORDS, is_date, period_of
 from .reads import Overview
 
-_DAY: Final = Kind(
-    type=str, page=Values("a day such as 2026-11-26", is_date), pattern=r"^\d{4}-\d\d-\d\d$"
-)
+DATE: Final = Values("a day such as 2026-11-26", is_date)
+_DAY: Final = Kind(type=str, page=DATE, pattern=r"^\d{4}-\d\d-\d\d$")
 CHOICES: Final = (
     Filter(
         name="period",

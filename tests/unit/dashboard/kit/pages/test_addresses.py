@@ -12,7 +12,7 @@ from django.contrib.admin import ModelAdmin
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from dashboard.board.breaker_actions import TRIP, TripBreaker
-from dashboard.board.overview.pages import DATE
+from dashboard.board.overview.choices import DATE
 from dashboard.board.saved_views.view_actions import SAVE, SaveView
 from dashboard.fields import parameters
 from dashboard.records import site
