@@ -195,7 +195,8 @@ def change(command: PersonalCommand) -> None:
     row, file = _row(actor, options["policy"]), options["draft"]
     values = {name: options[name] for name in ("number", "waiting", "position")}
     if file is not None:
-        values |= {"draft": _draft(file), "number": options["number"] or row.number}
+        seen = row.number if options["number"] is None else options["number"]
+        values |= {"draft": _draft(file), "number": seen}
     if options["switch"] is not None:
         values["active"] = options["switch"] == "on"
     wanted = read(PolicyChange, values)

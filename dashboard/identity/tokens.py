@@ -173,7 +173,7 @@ def make(
             "name": name,
             "scopes": wanted,
             "made_by": made_by,
-            "expires_at": expires_in and now + expires_in,
+            "expires_at": None if expires_in is None else now + expires_in,
         }
         token = Token(workspace_id=actor.workspace, **values)
         recorded_rows.save(token, values, K.TOKEN_CREATED, actor=made_by, data=_logged(token))
