@@ -246,6 +246,7 @@ INSTALLED_APPS = [
     "dashboard.operate",
     "dashboard.operate.agents",
     "dashboard.records",
+    "dashboard.html",  # template tags
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -289,7 +290,7 @@ TEMPLATES = [
         "NAME": "django",
         "DIRS": [import_path.templates_folder()],
         "OPTIONS": {
-            "builtins": ["dashboard.templatetags.forms"],
+            "builtins": ["dashboard.html.templatetags.forms"],
             "loaders": [("django.template.loaders.cached.Loader", api.LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",

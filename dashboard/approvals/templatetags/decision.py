@@ -16,7 +16,7 @@ from dashboard.documents import json_lines as on_paper
 from dashboard.html import list_pairs, trees
 from dashboard.html.charts.symbols import symbol
 from dashboard.html.tables.receipt_marks import marks
-from dashboard.templatetags.gatepost import VERDICTS
+from dashboard.html.templatetags.gatepost import VERDICTS
 from dashboard.wording import text
 from dashboard.wording.sentences_of_decisions import VERBS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from approvals import states
-from dashboard.templatetags import gatepost
+from dashboard.html.templatetags import gatepost
 from tools import size
 from tools.size import ROOT, parsed
 

@@ -17,7 +17,7 @@ from checkpoints import store
 from dashboard.fields import form as fields
 from dashboard.fields import patterns
 from dashboard.fields.faults import location, schema_faults, sentence
-from dashboard.templatetags.gatepost_forms import BESIDE
+from dashboard.html.templatetags.gatepost_forms import BESIDE
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

@@ -20,7 +20,7 @@ from checkpoints.states import EventKind, Status, WorkspaceEventKind
 from dashboard.board.board import OPERATORS_ORDER, ORDER
 from dashboard.html import differences, trees
 from dashboard.html.charts import symbols
-from dashboard.templatetags import gatepost, gatepost_forms
+from dashboard.html.templatetags import gatepost, gatepost_forms
 from dashboard.wording import events, sentences, text
 from dashboard.wording.events import event_sentence
 

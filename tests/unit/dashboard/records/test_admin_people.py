@@ -16,11 +16,11 @@ from checkpoints import queries, store
 from checkpoints.chain import verify_workspace
 from checkpoints.models import Membership, Workspace
 from dashboard.errors import Conflict, Forbidden, Invalid, Missing
+from dashboard.html.templatetags.links import notice
 from dashboard.identity import tokens
 from dashboard.identity.administrator import administrator_of
 from dashboard.models import Token
 from dashboard.people.accounts import administration
-from dashboard.templatetags.links import notice
 from tests.support.cast import Cast
 from tests.unit.dashboard.access import confirm_waiting
 

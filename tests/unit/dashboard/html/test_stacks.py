@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils.safestring import mark_safe
 
-from dashboard.templatetags.stacks import labelled
+from dashboard.html.templatetags.stacks import labelled
 
 
 def test_each_cell_gets_its_columns_name_and_its_role() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkpoints import store
-from dashboard.templatetags.mappings import pairs
+from dashboard.html.templatetags.mappings import pairs
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 
