@@ -1,1 +1,1 @@
-"""Graphs, trees, timelines and differences as data for templates; pure."""
+"""Graphs, trees, timelines and differences as data for templates, and the tags that draw them."""
