@@ -23,7 +23,7 @@ OWN_WRITES = 10
 
 _ENDS = """
 SELECT extract(epoch FROM e.at)::float8 FROM gp_thread th JOIN gp_event e ON e.thread_id = th.id
-AND e.seq = th.last_seq WHERE th.parent = %s::uuid ORDER BY e.at
+AND e.seq = th.last_seq WHERE th.parent = %s::uuid AND th.status = 'succeeded' ORDER BY e.at
 """
 _PARENT = """
 SELECT count(DISTINCT at), extract(epoch FROM max(at) - min(at))::float8 FROM gp_event
@@ -71,7 +71,7 @@ def measure(bench: Bench, scale: float) -> Measured:
         cursor.execute(_PARENT, (parent,))
         writes, seconds = cursor.fetchone()
     if len(ends) != number:
-        raise RuntimeError(f"{len(ends)} children ended, {number} were started")
+        raise RuntimeError(f"{len(ends)} children succeeded, {number} were started")
     tenth = number // 10
     # While the parent starts them it has one of the two slots: the first tenth is counted after.
     first, last = ends[2 * tenth] - ends[tenth], ends[-1] - ends[-tenth - 1]
