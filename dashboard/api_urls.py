@@ -202,7 +202,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("approvals/<uuid:approval_id>/decide/", call(DECIDE), name="decide"),
     path("approvals/<uuid:approval_id>/report/", ReportOnApproval.as_view(), name="report"),
     path("approvals/<uuid:approval_id>/hand-over/", call(HAND_OVER), name="hand_over"),
-    path("deputies/", call(deputies.NAME, deputies.Deputies), name="deputies"),
+    path("deputies/", call(deputies.NAME, deputies.ALL), name="deputies"),
     path("deputies/<uuid:deputy_id>/remove/", call(deputies.REMOVE), name="deputy_remove"),
     path("devices/", devices.Devices.as_view(), name="devices"),
     path("devices/<uuid:device_id>/remove/", call(devices.REMOVE), name="device_remove"),
@@ -219,7 +219,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("incidents/<uuid:incident_id>/", include(_incident)),
     path(
         "subscriptions/",
-        call(subscriptions.MAKE, subscriptions.Subscriptions),
+        call(subscriptions.MAKE, subscriptions.ALL),
         name="subscriptions",
     ),
     path("subscriptions/<uuid:subscription_id>/", include(_subscription)),

@@ -19,7 +19,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
-from dashboard.kit.command import verb
+from dashboard.kit.command import listing, show_row, verb
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.console import PersonalCommand, Verb
@@ -110,13 +110,6 @@ CAPS: Final = reading(
 # --- command --------------------------------------------------------------------------------------
 
 
-def _list_caps(command: PersonalCommand) -> None:
-    shown = caps(command.actor("read"))
-    command.show(shown, _table(shown.results))
-    if not shown.results:
-        command.say("There is no spend cap: threads may spend without limit.")
-
-
 def _switch_off(command: PersonalCommand) -> None:
     o, actor = command.options, command.actor("policy")
     key = (o["scope"], o["agent"], o["per"])
@@ -124,11 +117,7 @@ def _switch_off(command: PersonalCommand) -> None:
     if key not in known:
         raise Missing("There is no such spend cap; `cap list` shows them.")
     wanted = SetCap.model_validate(known[key].model_dump(exclude={"id"}) | {"active": False})
-    _show(command, actor, SET.run(actor, wanted))
-
-
-def _show(command: PersonalCommand, _: Actor, cap: Cap) -> None:
-    command.show(cap, _table([cap]))
+    show_row(_table)(command, actor, SET.run(actor, wanted))
 
 
 def _table(shown: list[Cap]) -> Table:
@@ -149,10 +138,16 @@ def _key_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 VERBS: Final = (
-    Verb("list", "lists spend caps", _list_caps),
+    listing(
+        "lists spend caps",
+        "read",
+        caps,
+        _table,
+        empty="There is no spend cap: threads may spend without limit.",
+    ),
     verb(
         SET,
-        _show,
+        show_row(_table),
         names={"scope": ("scope",), "per": ("per",), "max_cost": ("max_cost", "AMOUNT")},
         without=("active",),
     ),

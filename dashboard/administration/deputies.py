@@ -16,10 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
-from drf_spectacular.utils import extend_schema
 from pydantic import Field
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from approvals.deputies import changes
 from approvals.deputies.changes import REASON_MAX, Period
@@ -37,17 +34,15 @@ from dashboard.fields.parameters import FLAG
 from dashboard.fields.shapes import Option
 from dashboard.fields.typed_values import time_in_utc
 from dashboard.identity.permissions import Actor, may, require
-from dashboard.kit.action import Action, Target, read
-from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.api.parameters import flag
-from dashboard.kit.command import verb
+from dashboard.kit.action import Action, Target, by_id, read
+from dashboard.kit.command import listing, show_row, verb
 from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
+from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank, Time
-from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 
 LIST, HOME = "administration/deputies.html", "deputies"
@@ -82,6 +77,11 @@ def list_deputies(actor: Actor, *, everybody: bool = False) -> list[DeputyRow]:
             raise Forbidden("Needs the role auditor or admin.")
         return deputies.listed(actor.workspace)
     return deputies.listed(actor.workspace, person=actor.person)
+
+
+def answer_deputies(actor: Actor, *, everybody: bool = False) -> DeputyList:
+    """The same as an answer."""
+    return DeputyList(results=list_deputies(actor, everybody=everybody))
 
 
 def name_deputy(actor: Actor, wanted: NameDeputy) -> DeputyRow:
@@ -124,14 +124,9 @@ def _reviewer(actor: Actor, path: str, name: str) -> str:
     raise Invalid(path, f"no active reviewer of this workspace is called {name}")
 
 
-def _deputy_named(_: Actor, text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise Missing(f"There is no {text} in this workspace.") from None
-
-
-DEPUTY: Final = Target(name="id", find=_deputy_named, metavar="ID")
+DEPUTY: Final = Target(
+    name="id", find=by_id("There is no such deputy in this workspace."), metavar="ID"
+)
 NAME: Final = Action(
     name="deputy.name",
     call_id="deputies_name",
@@ -164,30 +159,18 @@ REMOVE: Final = Action(
 )
 
 
-class Deputies(MemberView):
-    """Those that concern the caller."""
-
-    @extend_schema(
-        operation_id="deputies_list",
-        responses={200: DeputyList, **refusals(422)},
-        parameters=[flag("everybody", "Those of everybody; for auditors and admins.")],
-        summary="List your deputies, and whose deputy you are",
-    )
-    def get(self, request: Request) -> Response:
-        """The first to begin first."""
-        rows = list_deputies(self.actor, everybody=self.flag("everybody"))
-        return answer(DeputyList(results=rows))
+ALL: Final = reading(
+    "deputies_list",
+    DeputyList,
+    answer_deputies,
+    summary="List your deputies, and whose deputy you are",
+    description="The first to begin first.",
+    refused=(422,),
+    flags={"everybody": "Those of everybody; for auditors and admins."},
+)
 
 
 # --- command --------------------------------------------------------------------------------------
-
-
-def _list(command: PersonalCommand) -> None:
-    who = command.actor("read")
-    rows = list_deputies(who, everybody=command.options["everybody"])
-    command.show(DeputyList(results=rows), _table(rows))
-    if not rows:
-        command.say("There are no deputies.")
 
 
 def _times(options: dict[str, Any]) -> dict[str, str]:
@@ -200,10 +183,6 @@ def _time(option: str, text: str) -> str:
         return time_in_utc(text).isoformat()
     except ValueError:
         raise Invalid(option, "is written 2026-12-01, or 2026-12-01T08:00+01:00") from None
-
-
-def _show(command: PersonalCommand, _: Actor, row: DeputyRow, *__: UUID) -> None:
-    command.show(row, _table([row]))
 
 
 def _table(rows: Sequence[DeputyRow]) -> Table:
@@ -224,26 +203,29 @@ def _table(rows: Sequence[DeputyRow]) -> Table:
     )
 
 
-def _list_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--everybody", action="store_true", help="for auditors and admins")
-
-
 def _time_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", required=True, metavar="TIME", help="a day or a time, else UTC")
     parser.add_argument("--from", dest="begins", metavar="TIME", help="now unless given")
 
 
 VERBS: Final = (
-    Verb("list", "lists your deputies, and whose deputy you are", _list, _list_options),
+    listing(
+        "lists your deputies, and whose deputy you are",
+        "read",
+        answer_deputies,
+        _table,
+        empty="There are no deputies.",
+        flags={"everybody": "for auditors and admins"},
+    ),
     verb(
         NAME,
-        _show,
+        show_row(_table),
         names={"deputy": ("deputy", "USER"), "person": ("--person", "USER")},
         without=("begins", "ends"),
         beside=(_time_options, _times),
     ),
-    verb(REMOVE, _show),
-    verb(HAND_OVER, _show, names={"to": ("to", "USER")}),
+    verb(REMOVE, show_row(_table)),
+    verb(HAND_OVER, show_row(_table), names={"to": ("to", "USER")}),
 )
 
 

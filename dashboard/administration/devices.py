@@ -30,11 +30,10 @@ from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action, Target, by_id, read
 from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.command import verb
+from dashboard.kit.command import listing, show_row, verb
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank
-from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.people.accounts.accounts import locked_account
 
@@ -149,23 +148,17 @@ class Devices(MemberView):
         return answer(add_device(self.actor, self.body(AddDevice)), status=201)
 
 
-def _list(command: PersonalCommand) -> None:
-    shown = list_devices(command.actor("read"))
-    command.show(shown, _table(shown.results))
-    if not shown.results:
-        command.say("There are no devices.")
-
-
-def _show(command: PersonalCommand, _: Actor, device: Device, __: UUID) -> None:
-    command.show(device, _table([device]))
-
-
 def _table(shown: list[Device]) -> Table:
     cells = ((str(one.id), one.name, one.target) for one in shown)
     return table("", ("device", "name", "push service"), cells)
 
 
-VERBS: Final = (Verb("list", "lists your web push devices", _list), verb(REMOVE, _show))
+VERBS: Final = (
+    listing(
+        "lists your web push devices", "read", list_devices, _table, empty="There are no devices."
+    ),
+    verb(REMOVE, show_row(_table)),
+)
 
 
 @require_POST

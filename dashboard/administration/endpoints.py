@@ -5,7 +5,6 @@ Nothing is sent here: a worker does that, also for a test.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -54,7 +53,9 @@ class ChangeEndpoint(RequestShape):
         description="Mail: an address, or empty for the people who may decide. A chat: an address "
         "of apprise. A webhook: https://...",
     )
-    events: Annotated[list[Annotated[str, OneOf(NEWS)]], Field(min_length=1)] | None = None
+    events: Annotated[list[Annotated[str, OneOf(NEWS)]], Field(min_length=1)] | None = Field(
+        default=None, description="The kinds of notifications."
+    )
     digest: int | None = Field(
         default=None,
         ge=0,
@@ -290,14 +291,6 @@ class EndpointForms(RecordForms):
 # --- command --------------------------------------------------------------------------------------
 
 
-def _values(options: dict[str, Any]) -> dict[str, Any]:
-    """The endpoint's values from the command line; what is not named is left out."""
-    lists = {"events": options["event"], "people": options["people"], "teams": options["teams"]}
-    named = {"target": options["target"], "digest": options["digest"]}
-    values = {name: value or None for name, value in lists.items()} | named
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _show_secret(command: PersonalCommand, actor: Actor, shown: EndpointMade, *_: UUID) -> None:
     if command.as_json or not shown.secret:
         show_row(_table)(command, actor, shown)
@@ -326,17 +319,11 @@ def _table(rows: list[EndpointRow]) -> Table:
     )
 
 
-def _value_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", help="a mail address, an address of apprise, or https://...")
-    parser.add_argument(
-        "--event", action="append", default=[], choices=NEWS, metavar="KIND", help="once for each"
-    )
-    parser.add_argument("--digest", type=int, help="minutes; 0: none")
-    parser.add_argument("--people", action="append", default=[], metavar="USER")
-    parser.add_argument("--teams", action="append", default=[], metavar="TEAM")
-
-
-VALUES: Final = ("target", "events", "digest", "people", "teams")
+NAMES: Final = {
+    "events": ("--event", "KIND"),
+    "people": ("--people", "USER"),
+    "teams": ("--teams", "TEAM"),
+}
 VERBS: Final = (
     listing(
         "lists the endpoints that notifications go to",
@@ -349,11 +336,9 @@ VERBS: Final = (
         MAKE,
         _show_secret,
         called="create",
-        names={"kind": ("kind",), "name": ("name", "NAME")},
-        without=VALUES,
-        beside=(_value_options, _values),
+        names={"kind": ("kind",), "name": ("name", "NAME"), **NAMES},
     ),
-    verb(CHANGE, show_row(_table), without=("name", *VALUES), beside=(_value_options, _values)),
+    verb(CHANGE, show_row(_table), names=NAMES, without=("name",)),
     verb(
         ROTATE,
         _show_secret,

@@ -29,7 +29,7 @@ from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, Preview, read
-from dashboard.kit.command import verb
+from dashboard.kit.command import listing, show_row, verb
 from dashboard.kit.inputs import from_texts
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash
@@ -155,11 +155,6 @@ RULES: Final = reading(
 # --- command --------------------------------------------------------------------------------------
 
 
-def _list_rules(command: PersonalCommand) -> None:
-    shown = retention_rules(command.actor("read"))
-    command.show(shown, _table(shown.results))
-
-
 def _switch_off(command: PersonalCommand) -> None:
     actor, agent = command.actor("retention"), command.options["agent"]
     known = {rule.agent: rule for rule in retention_rules(actor).results}
@@ -167,11 +162,7 @@ def _switch_off(command: PersonalCommand) -> None:
         raise Missing("There is no such rule in this workspace.")
     former = known[agent]
     wanted = SetRetention(agent=agent, days=former.days, archive=former.archive, active=False)
-    _show(command, actor, SET.run(actor, wanted))
-
-
-def _show(command: PersonalCommand, _: Actor, rule: RetentionRule) -> None:
-    command.show(rule, _table([rule]))
+    show_row(_table)(command, actor, SET.run(actor, wanted))
 
 
 def _table(shown: list[RetentionRule]) -> Table:
@@ -204,10 +195,10 @@ def _many(due: int) -> str:
 
 
 VERBS: Final = (
-    Verb("list", "lists retention rules", _list_rules),
+    listing("lists retention rules", "read", retention_rules, _table),
     verb(
         SET,
-        _show,
+        show_row(_table),
         names={"days": ("days",)},
         without=("active",),
         plan_table=lambda plan: facts("", [("due now", _many(plan.due))]),

@@ -17,10 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from drf_spectacular.utils import extend_schema
 from pydantic import Field
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from approvals.incidents import queries, subscriptions
 from approvals.incidents.queries import SubscriptionRow
@@ -40,10 +37,8 @@ from dashboard.fields.shapes import Option
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.identity.seats import seat_of
-from dashboard.kit.action import Action, Target, read
-from dashboard.kit.api.base import MemberView, answer, refusals
-from dashboard.kit.api.parameters import flag
-from dashboard.kit.command import verb
+from dashboard.kit.action import Action, Target, by_id, read
+from dashboard.kit.command import listing, show_row, verb
 from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
@@ -51,7 +46,6 @@ from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import Id, NotBlank, OneOf
-from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.wording.fleet.incidents import LOOKS
 
@@ -101,7 +95,7 @@ class ChangeSubscription(RequestShape):
 class MakeSubscription(ChangeSubscription):
     """A new subscription: of the caller, unless a person or a team is named."""
 
-    endpoint: Id
+    endpoint: Id = Field(description="The endpoint that notifications go to.")
     person: Annotated[str, NotBlank(PERSON_MAX)] | None = Field(
         default=None, description="A user name; admins only."
     )
@@ -121,6 +115,11 @@ def list_subscriptions(actor: Actor, *, everybody: bool = False) -> list[Subscri
     return queries.subscriptions(
         workspace=actor.workspace, person=actor.person, teams=_teams(actor)
     )
+
+
+def answer_subscriptions(actor: Actor, *, everybody: bool = False) -> SubscriptionList:
+    """The same as an answer."""
+    return SubscriptionList(results=list_subscriptions(actor, everybody=everybody))
 
 
 @translated()
@@ -207,18 +206,16 @@ def _person_named(name: str) -> str:
     return f"user:{user.pk}"
 
 
-def _subscription_named(_: Actor, text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise Missing("There is no such subscription; `subscription list` shows them.") from None
-
-
-SUBSCRIPTION: Final = Target(name="subscription", find=_subscription_named, metavar="ID")
+SUBSCRIPTION: Final = Target(
+    name="subscription",
+    find=by_id("There is no such subscription; `subscription list` shows them."),
+    metavar="ID",
+)
 MAKE: Final = Action(
     name="subscription.make",
     right="subscribe",
     takes=MakeSubscription,
+    alternatives=("person", "team"),
     answers=SubscriptionRow,
     status=201,
     perform=make_subscription,
@@ -266,19 +263,15 @@ ONE: Final = reading(
 )
 
 
-class Subscriptions(MemberView):
-    """Those of the caller, or a new one."""
-
-    @extend_schema(
-        operation_id="subscriptions_list",
-        responses={200: SubscriptionList, **refusals(422)},
-        parameters=[flag("everybody", "Those of everybody; for auditors and admins.")],
-        summary="List your subscriptions and those of your teams",
-    )
-    def get(self, request: Request) -> Response:
-        """The oldest first."""
-        rows = list_subscriptions(self.actor, everybody=self.flag("everybody"))
-        return answer(SubscriptionList(results=rows))
+ALL: Final = reading(
+    "subscriptions_list",
+    SubscriptionList,
+    answer_subscriptions,
+    summary="List your subscriptions and those of your teams",
+    description="The oldest first.",
+    refused=(422,),
+    flags={"everybody": "Those of everybody; for auditors and admins."},
+)
 
 
 class SubscriptionForms(RecordForms):
@@ -304,49 +297,11 @@ class SubscriptionForms(RecordForms):
 # --- command --------------------------------------------------------------------------------------
 
 
-def _list(command: PersonalCommand) -> None:
-    rows = list_subscriptions(command.actor("read"), everybody=command.options["everybody"])
-    shown = SubscriptionList(results=rows)
-    command.show(shown, _table(shown.results))
-    if not rows:
-        command.say("Nobody is subscribed.")
-
-
-def _create(command: PersonalCommand) -> None:
-    o, actor = command.options, command.actor(MAKE.right)
-    whose = {"person": o["person"], "team": o["team"]}
-    made = MAKE.run(actor, read(MakeSubscription, _options_of(actor, o) | whose))
-    _show(command, actor, made)
-
-
-def _change(command: PersonalCommand) -> None:
-    o, actor = command.options, command.actor(CHANGE.right)
-    ident = _subscription_named(actor, o["subscription"])
-    wanted = read(ChangeSubscription, _options_of(actor, o))
-    _show(command, actor, CHANGE.run(actor, wanted, ident))
-
-
-def _options_of(actor: Actor, options: dict[str, Any]) -> dict[str, Any]:
-    """Values that the command line names; None leaves one as it is."""
-    to, escalate_to = options["endpoint"], options["escalate_to"]
-    values: dict[str, Any] = {
-        "endpoint": _endpoint(actor, to) if to else None,
-        "kinds": [] if options["only_escalated"] else options["kind"] or None,
-        "escalate_to": _subscription_named(actor, escalate_to) if escalate_to else None,
-    }
-    named = {name: options[name] for name in ("agent", "label", "urgent", "escalate_minutes")}
-    return {name: value for name, value in (values | named).items() if value is not None}
-
-
 def _endpoint(actor: Actor, name: str) -> UUID:
     for row in usable_endpoints(actor):
         if name in (row.name, str(row.id)):
             return row.id
     raise Missing(f"There is no endpoint {name} that you may choose.")
-
-
-def _show(command: PersonalCommand, _: Actor, shown: SubscriptionRow, *__: UUID) -> None:
-    command.show(shown, _table([shown]))
 
 
 def _table(rows: Sequence[SubscriptionRow]) -> Table:
@@ -369,49 +324,44 @@ def _table(rows: Sequence[SubscriptionRow]) -> Table:
     )
 
 
-def _list_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--everybody", action="store_true", help="for auditors and admins")
-
-
-def _change_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--endpoint", metavar="NAME", help="the endpoint that notifications go to")
-    parser.add_argument(
-        "--kind", action="append", default=[], choices=TROUBLES, metavar="KIND", help="once each"
-    )
+def _escalated_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only-escalated", action="store_true", help="only what others escalate to it"
     )
-    parser.add_argument("--agent", help="only of this agent")
-    parser.add_argument("--label", metavar="KEY=VALUE", help="only of threads with this label")
-    parser.add_argument(
-        "--urgent", action=argparse.BooleanOptionalAction, help="during quiet hours as well"
-    )
-    parser.add_argument(
-        "--escalate-to", metavar="ID", help="the subscription to notify if nobody is assigned"
-    )
-    parser.add_argument(
-        "--escalate-minutes", type=int, metavar="N", help="minutes until then; 0: never"
-    )
 
 
-def _create_options(parser: argparse.ArgumentParser) -> None:
-    whose = parser.add_mutually_exclusive_group()
-    whose.add_argument("--person", metavar="USER", help="admins only; else yourself")
-    whose.add_argument("--team", help="admins only")
-    _change_options(parser)
+def _only_escalated(options: dict[str, Any]) -> dict[str, Any]:
+    return {"kinds": []} if options["only_escalated"] else {}
 
 
-def _change_named(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("subscription", metavar="ID")
-    _change_options(parser)
-
-
-# An endpoint is named by its name, which only who asks can read: written by hand.
+NAMES: Final = {
+    "endpoint": ("--endpoint", "NAME"),
+    "kinds": ("--kind", "KIND"),
+    "label": ("--label", "KEY=VALUE"),
+    "escalate_to": ("--escalate-to", "ID"),
+    "escalate_minutes": ("--escalate-minutes", "N"),
+}
+FINDS: Final = {"endpoint": _endpoint, "escalate_to": SUBSCRIPTION.find}
+ESCALATED: Final = (_escalated_option, _only_escalated)
 VERBS: Final = (
-    Verb("list", "lists your subscriptions", _list, _list_options),
-    Verb("create", MAKE.help, _create, _create_options, MAKE.examples, MAKE.name),
-    Verb("change", CHANGE.help, _change, _change_named, declared=CHANGE.name),
-    verb(REMOVE, _show),
+    listing(
+        "lists your subscriptions",
+        "read",
+        answer_subscriptions,
+        _table,
+        empty="Nobody is subscribed.",
+        flags={"everybody": "for auditors and admins"},
+    ),
+    verb(
+        MAKE,
+        show_row(_table),
+        called="create",
+        names=NAMES | {"person": ("--person", "USER")},
+        finds=FINDS,
+        beside=ESCALATED,
+    ),
+    verb(CHANGE, show_row(_table), names=NAMES, finds=FINDS, beside=ESCALATED),
+    verb(REMOVE, show_row(_table)),
     quiet_hours.QUIET,
 )
 

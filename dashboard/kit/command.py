@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from dashboard.identity.permissions import Actor
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.arguments import add_version_argument, pair
 from dashboard.kit.terminal.console import PersonalCommand, Verb, add_yes_argument
@@ -27,6 +29,7 @@ def verb(
     fixed: Mapping[str, Any] | None = None,
     names: Mapping[str, Sequence[str]] | None = None,
     without: Collection[str] = (),
+    finds: Mapping[str, Callable[[Actor, str], Any]] | None = None,
     beside: tuple[_Declare, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
     plan_table: Callable[[Any], Table] | None = None,
     question: Callable[[Any, Any], str] | None = None,
@@ -38,8 +41,8 @@ def verb(
     `--preview`, `question` is asked of (input, plan) before anything is done, `note` follows the
     sentence of what was done. `called` is the verb's own word where it has one, `does` its own
     help; `fixed` are the values that it stands for. `names` are arguments that are not called like
-    their field, `without` the fields that have none; `beside` declares others and reads values of
-    the input from them.
+    their field, `without` the fields that have none, `finds` how a person's word for a value is
+    read; `beside` declares others and reads values of the input from them.
     """
     if (action.preview is None) is not (plan_table is None and question is None):
         raise TypeError(f"{action.name} shows its plan nowhere, or one that it does not have")
@@ -49,7 +52,7 @@ def verb(
     places = [name for name, one in named.items() if one and not one[0].startswith("--")]
     fields = dict.fromkeys([*places, *action.takes.model_fields])
     words = {name: named.get(name, ()) for name in fields}
-    values_of_verb = dict(fixed or {})
+    values_of_verb, by_word = dict(fixed or {}), dict(finds or {}).items()
     for name in (*without, *values_of_verb):
         del words[name]
 
@@ -58,6 +61,7 @@ def verb(
         kind = action.target
         target = [kind.find(actor, options[kind.name])] if kind else []
         values = values_of_verb | _values(action, words, options)
+        values |= {name: find(actor, values[name]) for name, find in by_word if name in values}
         if beside:
             values |= beside[1](options)
         wanted = read(action.takes, values)
@@ -78,7 +82,7 @@ def verb(
     def arguments(parser: argparse.ArgumentParser) -> None:
         if kind := action.target:
             parser.add_argument(kind.name, metavar=kind.metavar, help=kind.help)
-        _add_options(parser, action, words)
+        _add_options(parser, action, words, dict(by_word))
         if beside:
             beside[0](parser)
         if action.versioned:
@@ -99,16 +103,26 @@ def listing(
     table_of: Callable[[Any], Table],
     *,
     empty: str = "",
+    flags: Mapping[str, str] | None = None,
 ) -> Verb:
-    """The verb `list`: `read_all(person).results` in a table, the sentence `empty` without any."""
+    """The verb `list`: `read_all(person).results` in a table, the sentence `empty` without any.
+
+    `flags` are options that `read_all` takes, with their help.
+    """
+    texts = flags or {}
 
     def act(command: PersonalCommand) -> None:
-        shown = read_all(command.actor(right))
+        chosen = {name: command.options[name] for name in texts}
+        shown = read_all(command.actor(right), **chosen)
         command.show(shown, table_of(shown.results))
         if empty and not shown.results:
             command.say(empty)
 
-    return Verb("list", does, act)
+    def arguments(parser: argparse.ArgumentParser) -> None:
+        for name, text in texts.items():
+            parser.add_argument(f"--{name}", action="store_true", help=text)
+
+    return Verb("list", does, act, arguments)
 
 
 def show_row(table_of: Callable[[Any], Table]) -> Callable[..., None]:
@@ -121,7 +135,10 @@ def show_row(table_of: Callable[[Any], Table]) -> Callable[..., None]:
 
 
 def _add_options(
-    parser: argparse.ArgumentParser, action: Action[Any, Any], words: Mapping[str, Sequence[str]]
+    parser: argparse.ArgumentParser,
+    action: Action[Any, Any],
+    words: Mapping[str, Sequence[str]],
+    finds: Collection[str],
 ) -> None:
     group: Any = None
     takes: type[RequestShape] = action.takes
@@ -132,7 +149,7 @@ def _add_options(
         adds: Any = parser
         if name in action.alternatives:
             adds = group = group or parser.add_mutually_exclusive_group()
-        text = (field.description or "").removesuffix(".").replace("%", "%%")
+        text = re.sub(r"(?<!\.)\.$", "", field.description or "").replace("%", "%%")
         more: dict[str, Any] = {"help": text[:1].lower() + text[1:]}
         match one.kind:
             case "bool" if field.default is None:  # three answers: yes, no, as it is
@@ -141,11 +158,14 @@ def _add_options(
                 more["action"] = "store_true"
             case "pair":
                 more |= {"action": "append", "metavar": "KEY=VALUE"}
+            case "lines":
+                more |= {"action": "append", "choices": one.part["items"].get("enum")}
+                more["help"] = f"{more['help']}; once for each".removeprefix("; ")
             case "integer":
                 more["type"] = int
             case "select":
                 more["choices"] = one.options
-            case _ if one.part.get("format") == "uuid":
+            case _ if one.part.get("format") == "uuid" and name not in finds:
                 more["type"] = UUID
         word, *shown = words[name] or ["--" + one.name.replace("_", "-")]
         if shown:
@@ -164,7 +184,8 @@ def _values(
     values = {name: options[name] for name in words}
     values = {name: value for name, value in values.items() if value is not None}
     takes: type[RequestShape] = action.takes
-    for option, name in inputs_of(takes).fields.items():
-        if isinstance(value := values.get(name), list):
-            values[name] = dict(pair(f"--{option}", word, "key=value") for word in value)
+    inputs = inputs_of(takes)
+    for one in inputs.members:
+        if one.kind == "pair" and (name := inputs.fields[one.name]) in values:
+            values[name] = dict(pair(f"--{one.name}", word, "key=value") for word in values[name])
     return values
