@@ -144,7 +144,7 @@ def test_a_variable_is_changed_in_an_editor(
         assert queries.state_at(one, row.head)["goal"] == "weather"
     # The file is of a checkpoint that is not the head any more.
     code, _, errors = run("edit", str(paused), "--from", str(file), "--reason", "again", "--yes")
-    assert (code, "went on since" in errors) == (1, True)
+    assert (code, "has continued since" in errors) == (1, True)
     assert run("fork", str(paused), "--from", str(file), "--yes")[0] == 0
 
 

@@ -125,7 +125,7 @@ def test_passwords_that_are_tried_first(public: Any, seen: Seen) -> None:
     people.create_superuser("careful", email="d@gate.example", password="9b1f-not-guessed")
     (result,) = deployment.passwords(seen)
     assert result.level == "wrong"
-    assert result.value == "guessed at once: chief"
+    assert result.value == "easy to guess: chief"
 
 
 def test_passwords_of_the_demo_that_still_work(public: Any, seen: Seen) -> None:
