@@ -358,7 +358,7 @@ class EventKind(_Kind):
     UPDATE_REJECTED = "update.rejected", "node input path why message thread agent activity"
     WAY_TAKEN = "way.taken", "from to because"
     THOUGHT_RECORDED = "thought.recorded", "node ordinal branch step text facts"
-    VALUE_RECORDED = "value.recorded", f"{_ACTIVITY}", Proof.ACTIVITY
+    VALUE_RECORDED = "value.recorded", f"{_ACTIVITY} usage", Proof.ACTIVITY
     CURSOR_KEPT = "cursor.kept", f"{_ACTIVITY} input_hash cursor_hash size", Proof.ACTIVITY
     ACTIVITY_FINISHED = "activity.finished", f"{_ACTIVITY} usage", Proof.ACTIVITY
     ACTIVITY_FAILED = "activity.failed", f"{_ACTIVITY} error retry_in usage", Proof.ACTIVITY

@@ -63,3 +63,16 @@ def test_an_effect_is_not_written_over_by_a_batch(reporting: Agent) -> None:
     answer = reporting.call("POST", "activities/record/", {"records": batch})
     assert (answer.code, "records[1]" in str(answer.body)) == ("not-allowed-now", True)
     assert [row.key for row in queries.activities(UUID(reporting.thread))] == ["pay#0"]
+
+
+@pytest.mark.parametrize("kind", ["activity", "value"])
+def test_the_usage_of_each_kind_is_on_record(reporting: Agent, kind: str) -> None:
+    used = {"tokens": 7, "cost": "0.000100"}
+    one = {**GOOD, "kind": kind, "key": "read#0", "usage": used}
+    reporting.post("activities/record/", {"records": [one]})
+    (row,) = queries.activities(UUID(reporting.thread))
+    assert row.usage is not None
+    assert row.usage["tokens"] == 7
+    events = queries.events_after(UUID(reporting.thread), 0)
+    (recorded,) = [event for event in events if event.data.get("key") == "read#0"]
+    assert recorded.data["usage"]["tokens"] == 7
