@@ -6,12 +6,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
-from dashboard.gateway.registry.definitions import MODES, TRANSPORTS
+# How an MCP server is reached, and what decides about the calls of one of its tools.
+TRANSPORTS: Final = ("http", "command")
+MODES: Final = ("policies", "ask", "refuse")
 
 
 class Token(models.Model):

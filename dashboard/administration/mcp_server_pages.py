@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 from checkpoints.outbound import bound_secrets
 from dashboard.errors import ActionError, Forbidden, Invalid, Missing
 from dashboard.gateway.registry import queries
-from dashboard.gateway.registry.definitions import GROUPS, MODES, PARTS
+from dashboard.gateway.registry.definitions import GROUPS, PARTS
 from dashboard.gateway.registry.queries import ServerRow, ToolRow
 from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.people import people
@@ -29,6 +29,7 @@ from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import Action, read
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash, flash_refusal, words_of
+from dashboard.models import MODES
 
 from .mcp_servers import (
     ACCEPT,

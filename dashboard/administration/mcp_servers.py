@@ -18,7 +18,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
 from dashboard.gateway.registry import changes, queries
 from dashboard.gateway.registry.changes import CARRIER, CREDENTIAL, NAME, URL_MAX, WORDS_MAX, Wanted
-from dashboard.gateway.registry.definitions import GROUPS, MODES, TOOL_NAME_MAX
+from dashboard.gateway.registry.definitions import GROUPS, TOOL_NAME_MAX
 from dashboard.gateway.registry.queries import ServerRow, ToolRow
 from dashboard.gateway.registry.refusals import refusal
 from dashboard.gateway.upstream.inquiry import listed_tools
@@ -30,6 +30,7 @@ from dashboard.kit.shapes.requests import Hash, Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank, OneOf
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, facts, table
+from dashboard.models import MODES
 from dashboard.wording.savings import counted
 
 ToolName = Annotated[str, NotBlank(TOOL_NAME_MAX)]

@@ -47,12 +47,15 @@ def save(
     data: Mapping[str, Any],
     also: Mapping[str, Any] | None = None,
     locked: bool = False,
+    others: tuple[models.QuerySet[Any], Mapping[str, Any]] | None = None,
 ) -> bool:
     """Make a row with these values, or give a stored one those that differ; False if none does.
 
     Only `values` are written, compared with the row as it is under its lock, and beside a change
     what it takes along: `also`, such as who made it and when. `data` is for people and never holds
     a secret. A row that `lock` gave in this transaction is not read again where it is `locked`.
+    `others` are rows of another table that a change of a stored row gives other values, by the same
+    event, and these values.
     """
     is_new = row._state.adding
     changed = dict(values) if is_new else _differences(row, values, locked)
@@ -63,17 +66,35 @@ def save(
         setattr(row, name, value)
     row.save(force_insert=is_new, update_fields=None if is_new else list(changed))
     columns = None if is_new else [_column(row, name) for name in changed]
-    _log(row, columns, kind, actor, data)
+    rows = _rows(row)
+    if others and (ids := list(others[0].values_list("pk", flat=True))):
+        others[0].update(**others[1])
+        rows |= {others[0].model._meta.db_table: ids}
+        columns = [*(columns or ()), *(_column(others[0].model, name) for name in others[1])]
+    _log(row, RowChange(rows, columns=columns), kind, actor, data)
     return True
 
 
 def delete(
-    row: models.Model, kind: WorkspaceEventKind, *, actor: str, data: Mapping[str, Any]
+    row: models.Model,
+    kind: WorkspaceEventKind,
+    *,
+    actor: str,
+    data: Mapping[str, Any],
+    others: models.QuerySet[Any] | None = None,
 ) -> None:
-    """Delete a row; raises NotFound where somebody else did."""
+    """Delete a row, after `others` of another table; raises NotFound where somebody else did."""
+    rows = _rows(row)
+    if others is not None:
+        rows |= {others.model._meta.db_table: list(others.values_list("pk", flat=True))}
+        others.delete()
     if not _locked(type(row)).filter(pk=row.pk).delete()[0]:
         raise _missing(type(row))
-    _log(row, (), kind, actor, data)
+    _log(row, RowChange(rows, columns=()), kind, actor, data)
+
+
+def _rows(row: models.Model) -> dict[str, list[Any]]:
+    return {row._meta.db_table: [row.pk]}
 
 
 def _differences(row: models.Model, values: Mapping[str, Any], is_locked: bool) -> dict[str, Any]:
@@ -88,13 +109,12 @@ def _locked[Row: models.Model](model: type[Row]) -> models.QuerySet[Row]:
     return model._default_manager.select_for_update(no_key=True)
 
 
-def _column(row: models.Model, name: str) -> str:
+def _column(row: models.Model | type[models.Model], name: str) -> str:
     field: Any = row._meta.get_field(name)
     return str(field.column)
 
 
-def _log(row: Any, columns: Any, kind: WorkspaceEventKind, actor: str, data: Any) -> None:
-    change = RowChange({row._meta.db_table: [row.pk]}, columns=columns)
+def _log(row: Any, change: RowChange, kind: WorkspaceEventKind, actor: str, data: Any) -> None:
     log_setting(kind, row.workspace_id, data=data, actor=actor, change=change)
 
 

@@ -14,19 +14,20 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
-from uuid_utils.compat import uuid7
+from django.db import transaction
+from django.db.models import F, JSONField, QuerySet, Value
+from django.db.models.functions import Cast, Now
 
-from checkpoints import store
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
-from checkpoints.log.recorded import RowChange
 from checkpoints.outbound import addresses, bound_secrets
 from checkpoints.outbound.own_secrets import is_own
 from checkpoints.state import deltas
 from checkpoints.states import WorkspaceEventKind as K
+from checkpoints.store.installation import recorded_rows
+from dashboard.models import MODES, TRANSPORTS, McpServer, McpTool
 
 from . import queries
-from .definitions import GROUPS, MODES, TRANSPORTS, definition_of, hash_of
+from .definitions import GROUPS, definition_of, hash_of
 from .queries import ServerRow, ToolRow
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -35,7 +36,12 @@ CARRIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 URL_MAX: Final = 500
 WORDS_MAX: Final = 50
 SERVERS_MAX: Final = 200
+NAMES: Final = ("url", "command", "credential", "credential_to", "active", *GROUPS)
 TOOLS_MAX: Final = 1_000
+
+
+# Of a tool that has to be accepted anew.
+FORGOTTEN: Final = {"accepted": None, "accepted_hash": "", "accepted_by": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,47 +58,20 @@ class Wanted:
     completions: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
-    url: str = ""
-    command: tuple[str, ...] = ()
-    credential: str = ""
-    credential_to: str = ""
-    active: bool = True
-    resources: str = "policies"
-    prompts: str = "policies"
-    completions: str = "policies"
-
-    @property
-    def transport(self) -> str:
-        return TRANSPORTS[1] if self.command else TRANSPORTS[0]
-
-
 def add(workspace: UUID, name: str, wanted: Wanted, *, actor: str) -> ServerRow:
     """Enter a server; raises InvalidValue."""
     if not NAME.fullmatch(name):
         raise InvalidValue("name", "takes 1 to 40 of a-z, 0-9 and -, and begins with no -")
-    values = _applied(_Values(), wanted)
-    ident = uuid7()
+    row = McpServer(workspace_id=workspace, name=name, made_by=actor)
+    values = _values(row, wanted)
     with transaction.atomic():
-        store.lock_workspaces([workspace])  # nobody adds another one between count and insert
+        # Nobody adds another one between count and insert.
+        if recorded_rows.lock(McpServer, workspace, name=name):
+            raise InvalidValue("name", "is the name of another MCP server")
         if len(queries.servers(workspace)) >= SERVERS_MAX:
             raise InvalidValue("name", f"a workspace has at most {SERVERS_MAX} MCP servers")
-        added = _do(
-            "INSERT INTO gp_mcp_server (id, workspace_id, name, made_by, transport, url, command, "
-            "credential, credential_to, active, resources, prompts, completions) VALUES (%s::uuid, "
-            "%s::uuid, %s::varchar, %s::varchar, %s::varchar, %s::varchar, %s::jsonb, "
-            "%s::varchar, %s::varchar, %s::boolean, %s::varchar, %s::varchar, %s::varchar) "
-            "ON CONFLICT (workspace_id, name) DO NOTHING",
-            (ident, workspace, name, actor, *_params(values)),
-        )
-        if not added:
-            raise InvalidValue("name", "is the name of another MCP server")
-        row = queries.server(ident, workspace=workspace)
-        _check_credential(row)
-        change = RowChange({"gp_mcp_server": [ident]})
-        _log(K.MCP_SERVER_ADDED, row, actor, change, transport=values.transport)
-    return row
+        _save(K.MCP_SERVER_ADDED, row, values, row, actor, transport=values["transport"])
+        return _checked(row)
 
 
 def change(ident: UUID, wanted: Wanted, *, workspace: UUID, actor: str) -> ServerRow:
@@ -101,53 +80,28 @@ def change(ident: UUID, wanted: Wanted, *, workspace: UUID, actor: str) -> Serve
     Raises NotFound, InvalidValue.
     """
     with transaction.atomic():
-        row = _locked(ident, workspace)
-        before = _Values(
-            row.url, row.command, row.credential, row.credential_to, row.active, **row.modes
-        )
-        after = _applied(before, wanted)
-        if after == before:
-            return row
-        _do(
-            "UPDATE gp_mcp_server SET transport = %s::varchar, url = %s::varchar, "
-            "command = %s::jsonb, credential = %s::varchar, credential_to = %s::varchar, "
-            "active = %s::boolean, resources = %s::varchar, prompts = %s::varchar, "
-            "completions = %s::varchar WHERE id = %s::uuid",
-            (*_params(after), ident),
-        )
-        old, new = asdict(before), asdict(after)
-        columns = [name for name in new if old[name] != new[name]]
-        changed = {name: [old[name], new[name]] for name in columns}
-        rows: dict[str, list[UUID]] = {"gp_mcp_server": [ident]}
-        if (before.url, before.command) != (after.url, after.command):
-            columns.append("transport")
-            rows["gp_mcp_tool"] = _forget_accepted(ident)
-            columns += ["accepted", "accepted_hash", "accepted_by"]
+        row = recorded_rows.lock_one(McpServer, workspace, ident)
+        values = _values(row, wanted)
+        changed = {
+            name: [getattr(row, name), value]
+            for name, value in values.items()
+            if name != "transport" and getattr(row, name) != value
+        }
+        # Another address or command is another server, whatever it lists.
+        others = (_tools(row), FORGOTTEN) if {"url", "command"} & changed.keys() else None
+        _save(K.MCP_SERVER_CHANGED, row, values, row, actor, others=others, changed=changed)
         if {"url", "command", "credential"} & changed.keys():
-            _check_credential(queries.server(ident, workspace=workspace))
-        change = RowChange(rows, columns=columns)
-        _log(K.MCP_SERVER_CHANGED, row, actor, change, changed=changed)
+            return _checked(row)
         return queries.server(ident, workspace=workspace)
-
-
-def _forget_accepted(server: UUID) -> list[UUID]:
-    """Another address or command is another server, whatever it lists."""
-    _do(
-        "UPDATE gp_mcp_tool SET accepted = NULL, accepted_hash = '', accepted_by = '' "
-        "WHERE server_id = %s::uuid",
-        (server,),
-    )
-    return [tool.id for tool in queries.tools(server)]
 
 
 def remove(ident: UUID, *, workspace: UUID, actor: str) -> None:
     """Take a server and its tools away; threads keep what they recorded. Raises NotFound."""
     with transaction.atomic():
-        row = _locked(ident, workspace)
-        rows = {"gp_mcp_tool": [tool.id for tool in queries.tools(ident)], "gp_mcp_server": [ident]}
-        _do("DELETE FROM gp_mcp_tool WHERE server_id = %s::uuid", (ident,))
-        _do("DELETE FROM gp_mcp_server WHERE id = %s::uuid", (ident,))
-        _log(K.MCP_SERVER_REMOVED, row, actor, RowChange(rows, columns=()))
+        row = recorded_rows.lock_one(McpServer, workspace, ident)
+        data = {"server": str(row.id), "name": row.name}
+        kind = K.MCP_SERVER_REMOVED
+        recorded_rows.delete(row, kind, actor=actor, data=data, others=_tools(row))
 
 
 def note_listed(server: ServerRow, listed: Sequence[Any], *, actor: str) -> None:
@@ -160,12 +114,12 @@ def note_listed(server: ServerRow, listed: Sequence[Any], *, actor: str) -> None
     if not _differing(definitions, known):
         return
     with transaction.atomic():
-        _locked(server.id, server.workspace)
+        row = recorded_rows.lock_one(McpServer, server.workspace, server.id)
         known = {tool.name: tool for tool in queries.tools(server.id)}
         if len(known.keys() | definitions.keys()) > TOOLS_MAX:
             raise InvalidValue("tools", f"are more than {TOOLS_MAX:,}")
         for name in _differing(definitions, known):
-            _note(server, definitions[name], known.get(name), actor)
+            _note(row, definitions[name], known.get(name), actor)
 
 
 def _differing(definitions: Mapping[str, Any], known: Mapping[str, ToolRow]) -> list[str]:
@@ -177,21 +131,18 @@ def _differing(definitions: Mapping[str, Any], known: Mapping[str, ToolRow]) -> 
 
 
 def _note(
-    server: ServerRow, definition: Mapping[str, Any], former: ToolRow | None, actor: str
+    server: McpServer, definition: Mapping[str, Any], former: ToolRow | None, actor: str
 ) -> None:
-    name, digest = definition["name"], hash_of(definition)
-    _do(
-        "INSERT INTO gp_mcp_tool (id, workspace_id, server_id, name, mode, accepted_hash, "
-        "accepted_by, listed, listed_hash) VALUES (%s::uuid, %s::uuid, %s::uuid, %s::varchar, "
-        "'policies', '', '', %s::jsonb, %s::varchar) ON CONFLICT (server_id, name) DO UPDATE SET "
-        "listed = EXCLUDED.listed, listed_hash = EXCLUDED.listed_hash, "
-        "listed_at = clock_timestamp()",
-        (uuid7(), server.workspace, server.id, name, _json(definition), digest),
-    )
-    row = _known(server.id, name)
-    columns = None if former is None else ("listed", "listed_hash", "listed_at")
-    change = RowChange({"gp_mcp_tool": [row.id]}, columns=columns)
-    _log(K.MCP_TOOL_LISTED, server, actor, change, tool=name, state=row.state, changed=row.changed)
+    name = definition["name"]
+    tool = _tools(server).filter(name=name).first()
+    tool = tool or McpTool(workspace_id=server.workspace_id, server=server, name=name)
+    values: dict[str, Any] = {"listed": _as_is(definition), "listed_hash": hash_of(definition)}
+    state, changed = "new", list[str]()
+    if former:
+        now = replace(former, listed=definition, listed_hash=values["listed_hash"])
+        state, changed = now.state, now.changed
+    more = {"tool": name, "state": state, "changed": changed}
+    _save(K.MCP_TOOL_LISTED, tool, values, server, actor, also={"listed_at": Now()}, **more)
 
 
 def accept(
@@ -203,8 +154,9 @@ def accept(
     InvalidValue, NotAllowedNow where a definition is another one by now.
     """
     with transaction.atomic():
-        server = _locked(ident, workspace)
+        server = recorded_rows.lock_one(McpServer, workspace, ident)
         rows = {tool.name: tool for tool in queries.tools(ident)}
+        stored = _tools(server).in_bulk()
         every = {name: tool.listed_hash for name, tool in rows.items() if tool.is_waiting}
         wanted = every if names is None else names
         for name, digest in wanted.items():
@@ -219,14 +171,13 @@ def accept(
                 continue
             if not row.is_waiting:
                 raise InvalidValue("tools", f"names one that is not offered: {row.fault}")
-            _do(
-                "UPDATE gp_mcp_tool SET accepted = listed, accepted_hash = listed_hash, "
-                "accepted_by = %s::varchar WHERE id = %s::uuid",
-                (actor, row.id),
-            )
-            columns = ("accepted", "accepted_hash", "accepted_by")
-            change = RowChange({"gp_mcp_tool": [row.id]}, columns=columns)
-            _log(K.MCP_TOOL_ACCEPTED, server, actor, change, tool=name, definition=digest)
+            values = {
+                "accepted": F("listed"),
+                "accepted_hash": digest,
+                "accepted_by": actor,
+            }
+            more: dict[str, Any] = {"tool": name, "definition": digest}
+            _save(K.MCP_TOOL_ACCEPTED, stored[row.id], values, server, actor, **more)
         return queries.tools(ident)
 
 
@@ -235,43 +186,41 @@ def set_mode(ident: UUID, name: str, mode: str, *, workspace: UUID, actor: str) 
     if mode not in MODES:
         raise InvalidValue("mode", f"must be one of {', '.join(MODES)}")
     with transaction.atomic():
-        server = _locked(ident, workspace)
+        server = recorded_rows.lock_one(McpServer, workspace, ident)
         row = _known(ident, name)
-        if row.mode != mode:
-            _do("UPDATE gp_mcp_tool SET mode = %s::varchar WHERE id = %s::uuid", (mode, row.id))
-            change = RowChange({"gp_mcp_tool": [row.id]}, columns=("mode",))
-            _log(K.MCP_TOOL_CHANGED, server, actor, change, tool=name, mode=[row.mode, mode])
+        tool = _tools(server).get(pk=row.id)
+        more: dict[str, Any] = {"tool": name, "mode": [row.mode, mode]}
+        _save(K.MCP_TOOL_CHANGED, tool, {"mode": mode}, server, actor, **more)
         return _known(ident, name)
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
-def _applied(values: _Values, wanted: Wanted) -> _Values:
-    if wanted.url is not None:
-        values = replace(values, url=_url(wanted.url.strip()))
-    if wanted.command is not None:
-        values = replace(values, command=_command(wanted.command))
-    if bool(values.url) is bool(values.command):
+def _values(row: McpServer, wanted: Wanted) -> dict[str, Any]:
+    """The values of a server after this; raises InvalidValue."""
+    values = {name: getattr(row, name) for name in NAMES}
+    chosen = {name: value for name, value in asdict(wanted).items() if value is not None}
+    values |= chosen
+    if "url" in chosen:
+        values["url"] = _url(chosen["url"].strip())
+    if "command" in chosen:
+        values["command"] = _command(chosen["command"])
+    if bool(values["url"]) is bool(values["command"]):
         raise InvalidValue("url", "or a command is needed, and not both")
-    if wanted.credential is not None:
-        if wanted.credential and not CREDENTIAL.fullmatch(wanted.credential):
+    if chosen.get("credential"):
+        if not CREDENTIAL.fullmatch(chosen["credential"]):
             raise InvalidValue("credential", "names a secret: GATEPOST_SECRET_ and A-Z, 0-9, _")
-        if is_own(wanted.credential):
+        if is_own(chosen["credential"]):
             raise InvalidValue("credential", "names a setting of Gatepost itself: choose another")
-        values = replace(values, credential=wanted.credential)
-    if wanted.credential_to is not None:
-        if wanted.credential_to and not CARRIER.fullmatch(wanted.credential_to):
-            raise InvalidValue("credential_to", "names a header, or a variable of the program")
-        values = replace(values, credential_to=wanted.credential_to)
-    if values.command and values.credential and not values.credential_to:
+    if chosen.get("credential_to") and not CARRIER.fullmatch(chosen["credential_to"]):
+        raise InvalidValue("credential_to", "names a header, or a variable of the program")
+    if values["command"] and values["credential"] and not values["credential_to"]:
         raise InvalidValue("credential_to", "is needed: the variable that the program reads")
     for group in GROUPS:
-        if (mode := getattr(wanted, group)) is not None:
-            if mode not in MODES:
-                raise InvalidValue(group, f"must be one of {', '.join(MODES)}")
-            values = replace(values, **{group: mode})
-    return values if wanted.active is None else replace(values, active=wanted.active)
+        if group in chosen and chosen[group] not in MODES:
+            raise InvalidValue(group, f"must be one of {', '.join(MODES)}")
+    return values | {"transport": TRANSPORTS[1] if values["command"] else TRANSPORTS[0]}
 
 
 def _url(url: str) -> str:
@@ -301,10 +250,10 @@ def problem_of(url: str) -> str:
     return addresses.problem_of(parts.hostname or "", networks)
 
 
-def _command(words: Sequence[str]) -> tuple[str, ...]:
+def _command(words: Sequence[str]) -> list[str]:
     deltas.check(list(words), "command")
     if not words:
-        return ()
+        return []
     if not words[0]:
         raise InvalidValue("command", "begins with a program, and its first word is empty")
     if len(words) > WORDS_MAX or any(len(word) > URL_MAX for word in words):
@@ -315,12 +264,15 @@ def _command(words: Sequence[str]) -> tuple[str, ...]:
         raise InvalidValue(
             "command", f"begins with a program that GATEPOST_MCP_COMMANDS lists: {known}"
         )
-    return tuple(words)
+    return list(words)
 
 
-def _check_credential(row: ServerRow) -> None:
-    if problem := credential_problem(row):
+def _checked(row: McpServer) -> ServerRow:
+    """The server as it is now; raises InvalidValue where it does not get its credential."""
+    server = queries.server(row.id, workspace=row.workspace_id)
+    if problem := credential_problem(server):
         raise InvalidValue("credential", problem)
+    return server
 
 
 def credential_problem(row: ServerRow) -> str:
@@ -336,30 +288,6 @@ def credential_problem(row: ServerRow) -> str:
     return bound_secrets.refusal(row.credential, row.workspace_name, target)
 
 
-def _params(values: _Values) -> tuple[Any, ...]:
-    return (
-        values.transport,
-        values.url,
-        _json(list(values.command)),
-        values.credential,
-        values.credential_to,
-        values.active,
-        *(getattr(values, group) for group in GROUPS),
-    )
-
-
-def _json(value: Any) -> str:
-    return deltas.canonical(value).decode()
-
-
-def _locked(ident: UUID, workspace: UUID) -> ServerRow:
-    _do(
-        "SELECT 1 FROM gp_mcp_server WHERE id = %s::uuid AND workspace_id = %s::uuid FOR UPDATE",
-        (ident, workspace),
-    )
-    return queries.server(ident, workspace=workspace)
-
-
 def _known(server: UUID, name: str) -> ToolRow:
     row = queries.tool(server, name)
     if row is None:
@@ -367,12 +295,27 @@ def _known(server: UUID, name: str) -> ToolRow:
     return row
 
 
-def _log(kind: K, server: ServerRow, actor: str, change: RowChange, **payload: Any) -> None:
-    data = {"server": str(server.id), "name": server.name, **payload}
-    store.log_setting(kind, server.workspace, data=data, actor=actor, change=change)
+def _tools(server: McpServer) -> QuerySet[McpTool]:
+    return McpTool.objects.filter(server=server)
 
 
-def _do(sql: str, params: Sequence[Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return int(cursor.rowcount)
+def _as_is(definition: Mapping[str, Any]) -> Cast:
+    """A definition as it was hashed: no number of it is written otherwise."""
+    return Cast(Value(deltas.canonical(dict(definition)).decode()), JSONField())
+
+
+def _save(
+    kind: K,
+    row: McpServer | McpTool,
+    values: Mapping[str, Any],
+    of: McpServer,
+    actor: str,
+    *,
+    also: Mapping[str, Any] | None = None,
+    others: tuple[QuerySet[Any], Mapping[str, Any]] | None = None,
+    **more: Any,
+) -> None:
+    data = {"server": str(of.id), "name": of.name, **more}
+    # Its server is locked, and with it each tool.
+    beside: dict[str, Any] = {"also": also, "others": others, "locked": True}
+    recorded_rows.save(row, values, kind, actor=actor, data=data, **beside)

@@ -9,9 +9,6 @@ from typing import Any, Final
 from checkpoints.errors import InvalidValue
 from checkpoints.state import deltas
 
-# How an MCP server is reached, and what decides about the calls of one of its tools.
-TRANSPORTS: Final = ("http", "command")
-MODES: Final = ("policies", "ask", "refuse")
 # What a server has beside tools; each has a mode of its own, which is a column of the server.
 GROUPS: Final = ("resources", "prompts", "completions")
 # What an agent, its model or a reviewer acts on. Icons and `_meta` are for display.

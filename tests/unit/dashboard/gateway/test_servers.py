@@ -73,6 +73,20 @@ def test_each_change_is_on_record(cast: Cast, server: UUID) -> None:
     assert verify_workspace(cast.workspace).intact
 
 
+@pytest.mark.requirement("E11")
+def test_another_address_forgets_what_was_accepted_and_has_it_on_record(
+    cast: Cast, server: UUID
+) -> None:
+    admin = cast.actor("admin")
+    change_mcp_server(admin, server, Wanted(url=f"{listing.address()}?other"))
+    _, (tool,) = mcp_server(admin, server)
+    assert (tool.state, tool.accepted, tool.accepted_by) == ("new", None, "")
+    assert kinds(cast)[-1] == "server.changed"
+    assert verify_workspace(cast.workspace).intact
+    remove_mcp_server(admin, server)
+    assert verify_workspace(cast.workspace).intact
+
+
 def test_what_changes_nothing_writes_nothing(cast: Cast, server: UUID) -> None:
     admin, before = cast.actor("admin"), kinds(cast)
     list_mcp_tools(admin, server)
