@@ -30,7 +30,7 @@ def test_a_policy_edited_in_the_admin_changes_the_next_request(
     assert faults(admin, Axe()) == {}
     page.get_by_role("link", name="New policy").click()
     page.get_by_label("Name", exact=False).first.fill("Loud things")
-    condition = page.get_by_label("Condition")
+    condition = page.locator("#id_condition")
     condition.fill("tol == 'shout'")
     page.get_by_label("Why").fill("the neighbours complained")
     admin.allow("422")
@@ -43,7 +43,7 @@ def test_a_policy_edited_in_the_admin_changes_the_next_request(
     assert faults(admin, Axe()) == {}
     assert house.play("shout unasked").wait_status("succeeded")  # nothing is saved by trying
     page.get_by_role("button", name="Create policy").click()
-    expect(page.locator(".messagelist")).to_contain_text("Loud things is made")
+    expect(page.locator(".messagelist")).to_contain_text("Loud things is created")
 
     request = house.play("shout asked")
     request.wait_status("waiting")
