@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.urls import reverse
 
-from approvals.verification.reports import integrity as record_integrity
+from approvals.verification import integrity as record_integrity
 from dashboard.records.export import export_records
 from dashboard.records.exports.rows import FORMS
 from dashboard.threads.capsule import export as export_thread
