@@ -205,9 +205,7 @@ def change_mcp_server(actor: Actor, wanted: ChangeMcpServer, server_id: UUID) ->
 
 def remove_mcp_server(actor: Actor, _: Nothing, server_id: UUID) -> McpServer:
     """Take a server away; what it was. What was called through it stays on record."""
-    row = queries.server(server_id, workspace=actor.workspace)
-    changes.remove(server_id, workspace=actor.workspace, actor=actor.id)
-    return McpServer.of(row)
+    return McpServer.of(changes.remove(server_id, workspace=actor.workspace, actor=actor.id))
 
 
 def list_mcp_tools(actor: Actor, _: Nothing, server_id: UUID) -> McpServerDetail:

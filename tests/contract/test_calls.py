@@ -113,9 +113,9 @@ QUERIES: dict[str, int] = {
     "mcp_servers_change": 11,
     "mcp_servers_list": 3,
     "mcp_servers_mode": 11,
-    "mcp_servers_remove": 12,
+    "mcp_servers_remove": 13,  # one asks whether a tool still refers to it
     "mcp_servers_retrieve": 4,
-    "mcp_servers_tools": 7,
+    "mcp_servers_tools": 14,  # with a tool that is new; without one 7
     "sign_ins_list": 5,
     "sign_ins_end": 16,
     "sign_ins_end_others": 16,

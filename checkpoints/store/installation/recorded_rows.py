@@ -88,7 +88,10 @@ def delete(
     if others is not None:
         rows |= {others.model._meta.db_table: list(others.values_list("pk", flat=True))}
         others.delete()
-    if not _locked(type(row)).filter(pk=row.pk).delete()[0]:
+    ident = row.pk
+    counts = row.delete()[1]
+    row.pk = ident  # Django takes it away; callers answer what was deleted
+    if not counts.get(row._meta.label):
         raise _missing(type(row))
     _log(row, RowChange(rows, columns=()), kind, actor, data)
 

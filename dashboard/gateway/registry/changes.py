@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import F, JSONField, QuerySet, Value
 from django.db.models.functions import Cast, Now
 
+from checkpoints import store
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from checkpoints.outbound import addresses, bound_secrets
 from checkpoints.outbound.own_secrets import is_own
@@ -65,10 +66,11 @@ def add(workspace: UUID, name: str, wanted: Wanted, *, actor: str) -> ServerRow:
     row = McpServer(workspace_id=workspace, name=name, made_by=actor)
     values = _values(row, wanted)
     with transaction.atomic():
-        # Nobody adds another one between count and insert.
-        if recorded_rows.lock(McpServer, workspace, name=name):
+        store.lock_workspaces([workspace])  # nobody adds another one between look and insert
+        servers = queries.servers(workspace)
+        if any(server.name == name for server in servers):
             raise InvalidValue("name", "is the name of another MCP server")
-        if len(queries.servers(workspace)) >= SERVERS_MAX:
+        if len(servers) >= SERVERS_MAX:
             raise InvalidValue("name", f"a workspace has at most {SERVERS_MAX} MCP servers")
         _save(K.MCP_SERVER_ADDED, row, values, row, actor, transport=values["transport"])
         return _checked(row)
@@ -95,13 +97,19 @@ def change(ident: UUID, wanted: Wanted, *, workspace: UUID, actor: str) -> Serve
         return queries.server(ident, workspace=workspace)
 
 
-def remove(ident: UUID, *, workspace: UUID, actor: str) -> None:
-    """Take a server and its tools away; threads keep what they recorded. Raises NotFound."""
+def remove(ident: UUID, *, workspace: UUID, actor: str) -> ServerRow:
+    """Take a server and its tools away; what it was. Threads keep what they recorded.
+
+    Raises NotFound.
+    """
     with transaction.atomic():
-        row = recorded_rows.lock_one(McpServer, workspace, ident)
-        data = {"server": str(row.id), "name": row.name}
+        store.lock_workspaces([workspace])  # and with it each of its servers
+        server = queries.server(ident, workspace=workspace)
+        row = McpServer(id=ident, workspace_id=workspace)
+        data = {"server": str(ident), "name": server.name}
         kind = K.MCP_SERVER_REMOVED
         recorded_rows.delete(row, kind, actor=actor, data=data, others=_tools(row))
+        return server
 
 
 def note_listed(server: ServerRow, listed: Sequence[Any], *, actor: str) -> None:
@@ -134,8 +142,11 @@ def _note(
     server: McpServer, definition: Mapping[str, Any], former: ToolRow | None, actor: str
 ) -> None:
     name = definition["name"]
-    tool = _tools(server).filter(name=name).first()
-    tool = tool or McpTool(workspace_id=server.workspace_id, server=server, name=name)
+    tool = (
+        _model_of(former, server)
+        if former
+        else McpTool(workspace_id=server.workspace_id, server=server, name=name)
+    )
     values: dict[str, Any] = {"listed": _as_is(definition), "listed_hash": hash_of(definition)}
     state, changed = "new", list[str]()
     if former:
@@ -145,9 +156,7 @@ def _note(
     _save(K.MCP_TOOL_LISTED, tool, values, server, actor, also={"listed_at": Now()}, **more)
 
 
-def accept(
-    ident: UUID, names: Mapping[str, str] | None, *, workspace: UUID, actor: str
-) -> list[ToolRow]:
+def accept(ident: UUID, names: Mapping[str, str] | None, *, workspace: UUID, actor: str) -> None:
     """Accept definitions as they are listed: {tool: hash that the admin saw}, None for all.
 
     One that is new and whose name is none is refused, and left out of all. Raises NotFound,
@@ -156,7 +165,6 @@ def accept(
     with transaction.atomic():
         server = recorded_rows.lock_one(McpServer, workspace, ident)
         rows = {tool.name: tool for tool in queries.tools(ident)}
-        stored = _tools(server).in_bulk()
         every = {name: tool.listed_hash for name, tool in rows.items() if tool.is_waiting}
         wanted = every if names is None else names
         for name, digest in wanted.items():
@@ -177,8 +185,7 @@ def accept(
                 "accepted_by": actor,
             }
             more: dict[str, Any] = {"tool": name, "definition": digest}
-            _save(K.MCP_TOOL_ACCEPTED, stored[row.id], values, server, actor, **more)
-        return queries.tools(ident)
+            _save(K.MCP_TOOL_ACCEPTED, _model_of(row, server), values, server, actor, **more)
 
 
 def set_mode(ident: UUID, name: str, mode: str, *, workspace: UUID, actor: str) -> ToolRow:
@@ -188,9 +195,8 @@ def set_mode(ident: UUID, name: str, mode: str, *, workspace: UUID, actor: str) 
     with transaction.atomic():
         server = recorded_rows.lock_one(McpServer, workspace, ident)
         row = _known(ident, name)
-        tool = _tools(server).get(pk=row.id)
         more: dict[str, Any] = {"tool": name, "mode": [row.mode, mode]}
-        _save(K.MCP_TOOL_CHANGED, tool, {"mode": mode}, server, actor, **more)
+        _save(K.MCP_TOOL_CHANGED, _model_of(row, server), {"mode": mode}, server, actor, **more)
         return _known(ident, name)
 
 
@@ -293,6 +299,22 @@ def _known(server: UUID, name: str) -> ToolRow:
     if row is None:
         raise NotFound(f"The server lists no tool named {name!r}.")
     return row
+
+
+def _model_of(row: ToolRow, server: McpServer) -> McpTool:
+    """The stored tool that was read as this row, its server locked: it is not read again."""
+    tool = McpTool(
+        id=row.id,
+        workspace_id=server.workspace_id,
+        server=server,
+        name=row.name,
+        mode=row.mode,
+        accepted_hash=row.accepted_hash,
+        accepted_by=row.accepted_by,
+        listed_hash=row.listed_hash,
+    )
+    tool._state.adding = False
+    return tool
 
 
 def _tools(server: McpServer) -> QuerySet[McpTool]:
