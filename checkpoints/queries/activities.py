@@ -242,7 +242,12 @@ def activities_after(
 
 def effects_after(thread_id: UUID, checkpoint_id: UUID) -> list[EffectFate]:
     """List the effects between a checkpoint and the head, last first, each with its fate."""
-    target = checkpoint(thread_id, checkpoint_id)
+    return effects_behind(checkpoint(thread_id, checkpoint_id))
+
+
+def effects_behind(target: CheckpointRow) -> list[EffectFate]:
+    """`effects_after` a checkpoint that is read already."""
+    thread_id = target.thread
     head = rows("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread_id,))[0][0]
     activities: list[ActivityRow] = []
     for i, (owner, branch, lo, hi, hi_step) in enumerate(branch_ranges(thread_id, head)):

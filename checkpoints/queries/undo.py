@@ -7,8 +7,8 @@ from uuid import UUID
 
 from ..errors import NotFound
 from ..views import ActivityRow, CheckpointRow, EffectFate
-from .activities import ACTIVITY, activity_of, effects_after
-from .past import CHECKPOINT, branch_ranges, checkpoint_of
+from .activities import ACTIVITY, activity_of, effects_behind
+from .past import CHECKPOINT, branch_ranges, checkpoint_by_number, checkpoint_of
 from .rows import rows
 
 
@@ -17,9 +17,11 @@ def effects_of(thread_id: UUID) -> list[EffectFate]:
 
     Empty for a thread whose first checkpoint was deleted: its path is unknown.
     """
-    first = "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND number = 0"
-    result = rows(first, (thread_id,))
-    return effects_after(thread_id, result[0][0]) if result else []
+    try:
+        first = checkpoint_by_number(thread_id, 0)
+    except NotFound:
+        return []
+    return effects_behind(first)
 
 
 def effects_left(thread_id: UUID, on_way: Sequence[EffectFate]) -> list[EffectFate]:

@@ -278,7 +278,8 @@ class ThreadPage:
         """The step at which it failed; None if it did not, and at a checkpoint of the past."""
         if self.thread.status != Status.FAILED or self.past:
             return None
-        events = queries.events(self.thread.id, kinds=KINDS, limit=20).rows
+        behind = self.thread.last_seq + 1
+        events = queries.events(self.thread.id, kinds=KINDS, before=behind, limit=20).rows
         return failure_of(self.thread, events, self.activities)
 
     @cached_property
