@@ -39,22 +39,12 @@ def read_bell(answer: Any, **_options: Any) -> tuple[bytes, bytes] | None:
     return None if bell is None else (key, bell.encode())
 
 
-class BellChannel:
-    """Beside a channel of kombu's: takes doorbells only, and survives an error reply of Valkey."""
+class OneClientChannel:
+    """Beside a channel of kombu's: sends all its messages by one client."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._pooled: Any = None
         super().__init__(*args, **options)
-        channel: Any = self
-        channel.handlers["BRPOP"] = partial(self._take, channel.handlers["BRPOP"])
-
-    @cached_property
-    def client(self) -> Any:
-        """The client of the channel, whose answers to BRPOP are read here first."""
-        parent: Any = super()
-        client = parent.client
-        client.set_response_callback("BRPOP", read_bell)
-        return client
 
     @contextmanager
     def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
@@ -70,6 +60,23 @@ class BellChannel:
                     self._pooled = made
             client = self._pooled
         yield client
+
+
+class BellChannel(OneClientChannel):
+    """One that also takes doorbells only, and survives an error reply of Valkey."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        channel: Any = self
+        channel.handlers["BRPOP"] = partial(self._take, channel.handlers["BRPOP"])
+
+    @cached_property
+    def client(self) -> Any:
+        """The client of the channel, whose answers to BRPOP are read here first."""
+        parent: Any = super()
+        client = parent.client
+        client.set_response_callback("BRPOP", read_bell)
+        return client
 
     def _take(self, take: Callable[[], Any]) -> Any:
         channel: Any = self
@@ -133,10 +140,10 @@ class BellChannel:
                     refusals.note(key, b"", f"a {actual} was in the place of a {kind}")
 
 
-@lru_cache(maxsize=4)
-def with_bells(transport: Any) -> Any:
-    """The same transport (plain, TLS, sentinel) with such channels."""
-    channel = type("Channel", (BellChannel, transport.Channel), {})
+@lru_cache(maxsize=8)
+def with_channels(transport: Any, kind: type[OneClientChannel]) -> Any:
+    """The same transport (plain, TLS, sentinel) with channels of this kind."""
+    channel = type("Channel", (kind, transport.Channel), {})
     return type(transport.__name__, (transport,), {"Channel": channel})
 
 
@@ -169,7 +176,11 @@ class FastReconnect(Connection):
         """The transport that the address names, and its channels as they are here."""
         parent: Any = super()
         transport_cls = parent.get_transport_cls()
-        return with_bells(transport_cls) if issubclass(transport_cls, Transport) else transport_cls
+        if not issubclass(transport_cls, Transport):
+            return transport_cls
+        # What sends, and asks workers by `celery inspect`, takes their answers: no doorbells.
+        kind = BellChannel if self.pool_of is None else OneClientChannel
+        return with_channels(transport_cls, kind)
 
     def ensure_connection(self, *args: Any, **options: Any) -> Any:
         """Try until it is there; the pauses of Celery's own calls are the defaults of kombu."""

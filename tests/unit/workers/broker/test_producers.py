@@ -10,6 +10,7 @@ from django.conf import settings
 from redis import Redis
 
 from workers.broker.producers import count_messages, send
+from workers.broker.transport import BellChannel
 from workers.celery import app
 
 MESSAGES = 20
@@ -63,3 +64,12 @@ def test_a_message_is_one_round_trip(queue: str) -> None:
     for n in range(MESSAGES):
         assert send("workers.tasks.advance", str(n), queue=queue)
     assert commands() - before - nothing == MESSAGES
+
+
+def test_what_sends_takes_other_answers_than_doorbells() -> None:
+    """`celery inspect` asks by a producer's connection; its answers are messages of another form."""
+    with app.pool.acquire(block=True) as connection:
+        assert not isinstance(connection.default_channel, BellChannel)
+        with connection.SimpleQueue(f"answers-{uuid4()}") as answers:
+            answers.put({"ok": "pong"})
+            assert answers.get(timeout=5).payload == {"ok": "pong"}
