@@ -67,7 +67,7 @@ def test_a_message_is_one_round_trip(queue: str) -> None:
 
 
 def test_what_sends_takes_other_answers_than_doorbells() -> None:
-    """`celery inspect` asks by a producer's connection; its answers are messages of another form."""
+    """`celery inspect` asks by such a connection; the answers are messages of another form."""
     with app.pool.acquire(block=True) as connection:
         assert not isinstance(connection.default_channel, BellChannel)
         with connection.SimpleQueue(f"answers-{uuid4()}") as answers:
