@@ -134,7 +134,9 @@ def ask(
         )
 
     with transaction.atomic():
-        store.lock_thread(thread.id)  # also after the rehearsal is rolled back
+        # The locks of the rehearsal end with its rollback; to take the thread again after others
+        # began to wait for it would be a deadlock.
+        store.lock_thread(thread.id)
         _rehearse(actor, name, thread.id, values)
         request()
     page = reverse("approval", args=[ident])
@@ -174,7 +176,8 @@ def carry_out(approval: ApprovalRow, actor: Actor) -> bool | None:
         return None
     try:
         with transaction.atomic():
-            store.lock_thread(approval.thread)  # also after an attempt that is rolled back
+            # As in `ask`: an attempt that fails is rolled back, and its outcome recorded after it.
+            store.lock_thread(approval.thread)
             message, done = _attempt(approval)
             if not operations.note_carried_out(approval, done=done, text=message, actor=actor.id):
                 raise _Before

@@ -174,8 +174,8 @@ def _ask(action: Callable[..., Any], who: Any, values: dict[str, Any], what: Gif
         _keep, UUID(error.facts["change"]), workspace, action.__name__, what, stored, actor
     )
     with translated(), transaction.atomic():
-        # A rehearsal that is rolled back gives its locks away, but who waited for one of them waits
-        # for this whole transaction from then on: to lock again would be a deadlock.
+        # The locks of the rehearsal end with its rollback; to take these rows again after others
+        # began to wait for them would be a deadlock.
         _lock(what.user_id)
         store.lock_places(what.user_id, workspace)
         _rehearse(action, who, values)

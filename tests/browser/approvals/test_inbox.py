@@ -175,7 +175,9 @@ def test_a_hundred_mixed_requests_in_five_minutes(
     )
     shown = {
         UUID(text[:36]): text[37:]
-        for text in dialog.locator("[name=item]").evaluate_all("found => found.map(x => x.value)")
+        for text in dialog.locator("[name=item]").evaluate_all(
+            "elements => elements.map(x => x.value)"
+        )
     }
     wanted = [*mixed.low, *mixed.medium[:20]]
     assert shown == {row.id: row.standing_hash for row in wanted}
@@ -184,7 +186,7 @@ def test_a_hundred_mixed_requests_in_five_minutes(
     page.locator("#together footer button").click()
     expect(screen.one("#results h1")).to_have_text("60 approved, 5 not")
     refused = screen.one("[data-refused]").evaluate_all(
-        "found => found.map(x => x.dataset.refused)"
+        "elements => elements.map(x => x.dataset.refused)"
     )
     assert {UUID(ident) for ident in refused} == set(changed)
     did |= {row.id: ("approve", "") for row in wanted}
@@ -399,9 +401,9 @@ def test_what_somebody_else_decides_stays_in_its_place(
     screen.open(f"/approvals/?{query}")
     screen.see_live()
     order = "#inbox-list li.irow"
-    shown = screen.one(order).evaluate_all("found => found.map(x => x.id)")
+    shown = screen.one(order).evaluate_all("elements => elements.map(x => x.id)")
     assert [ident for ident in shown if ident in ids] == ids
-    heights = screen.one(order).evaluate_all("found => found.map(x => x.offsetTop)")
+    heights = screen.one(order).evaluate_all("elements => elements.map(x => x.offsetTop)")
     for row in made[1:3]:
         tick(screen, row).check()
     expect(screen.one("[data-ticked]")).to_have_text("2 ticked")
@@ -414,8 +416,8 @@ def test_what_somebody_else_decides_stays_in_its_place(
         row = screen.one(f"#{ident}[data-was]")
         expect(row).to_contain_text(f"Decided by second_manager: {message}")
         expect(row.locator("input, button")).to_have_count(0)
-    assert screen.one(order).evaluate_all("found => found.map(x => x.id)") == shown
-    assert screen.one(order).evaluate_all("found => found.map(x => x.offsetTop)") == heights
+    assert screen.one(order).evaluate_all("elements => elements.map(x => x.id)") == shown
+    assert screen.one(order).evaluate_all("elements => elements.map(x => x.offsetTop)") == heights
     expect(screen.one("#bulkbar")).to_be_hidden()
     assert faults(screen, Axe()) == {}
 
@@ -462,7 +464,7 @@ def test_of_equal_ones_that_are_unfolded_each_stays(house: House, people: People
         row = screen.one(f"#{ids[gone]}[data-was]")
         expect(row).to_be_visible()
         expect(row).to_contain_text("Decided by second_manager: approved")
-        assert members.evaluate_all("found => found.map(x => x.id)") == ids
+        assert members.evaluate_all("elements => elements.map(x => x.id)") == ids
     expect(fold.locator(".fold")).to_have_text("2 similar")
     expect(fold.locator("[data-tick]")).to_have_count(2)
     # Folded together, the line alone tells how many are left.
