@@ -81,10 +81,7 @@ class Identity(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    # The unique constraint begins with it.
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     provider = models.CharField(max_length=500)
     subject = models.CharField(max_length=255)
     created_at = models.DateTimeField(db_default=Now())
@@ -261,8 +258,7 @@ class McpTool(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    # The unique constraint begins with it.
-    server = models.ForeignKey(McpServer, models.PROTECT, related_name="+", db_index=False)
+    server = models.ForeignKey(McpServer, models.PROTECT, related_name="+")
     name = models.CharField(max_length=128)
     mode = models.CharField(max_length=10, default="policies")
     accepted = models.JSONField(null=True)

@@ -46,8 +46,7 @@ class HookIdentity(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    # The unique constraint begins with it.
-    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+", db_index=False)
+    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+")
     identity = models.CharField(max_length=200)
     user_id = models.BigIntegerField()
     made_by = models.CharField(max_length=200)
@@ -68,8 +67,7 @@ class HookDelivery(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    # The unique constraint begins with it.
-    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+", db_index=False)
+    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+")
     webhook_id = models.CharField(max_length=255)
     body_hash = models.BinaryField(help_text="keyed digest of the body as it came")
     approval_id = models.UUIDField()

@@ -74,8 +74,7 @@ class Delivery(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    # Indexes below begin with it.
-    endpoint = models.ForeignKey(Endpoint, models.PROTECT, related_name="+", db_index=False)
+    endpoint = models.ForeignKey(Endpoint, models.PROTECT, related_name="+")
     news_id = models.UUIDField()
     kind = models.CharField(max_length=40)
     recipient = models.CharField(max_length=254, blank=True, default="")

@@ -201,4 +201,7 @@ class Stuck(models.Model):
     class Meta:
         db_table = "gp_stuck"
         verbose_name_plural = "stuck threads"
-        indexes = (models.Index(fields=("workspace_id", "agent", "node"), name="gp_stuck_node"),)
+        indexes = (
+            models.Index(fields=("workspace_id", "agent", "node"), name="gp_stuck_node"),
+            models.Index(fields=("workspace_id", "-noted_at"), name="gp_stuck_noted"),
+        )

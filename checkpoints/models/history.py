@@ -151,8 +151,7 @@ class Artifact(models.Model):
     """A file that state refers to by its hash; the bytes lie in Django storage."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    # The unique constraint begins with it.
-    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+", db_index=False)
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
     sha256 = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
     media_type = models.CharField(max_length=100)

@@ -39,8 +39,8 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
     """Parse a join message; raises BadJoin.
 
     {"type": "join", "workspace": id or none, "regions": [{"id", "topic"}], "topics": {name: newest
-    number shown}, "mark": "number:digest" of what the page was made from}. Raises OtherWorkspace
-    where the page shows another one.
+    number shown}, "mark": "number:digest" of what the page was made from, "inflates": whether it
+    takes deflated frames}. Raises OtherWorkspace where the page shows another one.
     """
     try:
         if text is None or len(text) > MAX_TEXT:
@@ -71,7 +71,12 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
                 raise BadJoin(f"no region {sorted(ids - known)[0][:80]!r} of {name[:80]!r}")
             seq = _seq(seqs.get(name))
             # After a frame the page shows something newer than what it was made from.
-            wants[topic] = Want(frozenset(ids), seq, shown=shown if str(seq) in (made, "0") else "")
+            wants[topic] = Want(
+                frozenset(ids),
+                seq,
+                shown=shown if str(seq) in (made, "0") else "",
+                inflates=message.get("inflates") is True,
+            )
     except (BadJoin, OtherWorkspace):
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -223,7 +223,8 @@ class Hub:
             elif reader.roles != member.reader.roles:
                 member.reader = reader
                 # The same page with other buttons: all of it, whatever its number.
-                self.join(member, {t: Want(w.regions) for t, w in member.wants.items()})
+                wants = member.wants.items()
+                self.join(member, {t: Want(w.regions, inflates=w.inflates) for t, w in wants})
             else:
                 member.reader = reader
 

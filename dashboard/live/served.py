@@ -55,12 +55,27 @@ class Want:
     """One socket's subscription to a topic; `seq` is the newest number it has shown.
 
     `shown` is the digest of the state that its page was made from, where nothing came since.
+    One that `inflates` takes deflated frames; of the regions in `sent` it has the newest HTML.
     """
 
     regions: Regions
     seq: int = 0
     synced: bool = False
     shown: str = ""
+    inflates: bool = False
+    sent: Regions = frozenset()
+
+    def events(self, frame: Frame) -> tuple[Event, Callable[[], Event]]:
+        """The event of a frame for this socket, and the one where it has missed those before."""
+        if not self.inflates:
+            return frame.event if self.synced else frame.whole, lambda: frame.whole
+        if not self.synced:
+            event, self.sent = frame.deflated_whole, self.regions
+        elif frame.changed.keys() <= self.sent:
+            event = frame.deflated
+        else:
+            event, self.sent = frame.deflated_alone, self.sent | frame.changed.keys()
+        return event, lambda: frame.deflated_whole
 
 
 def digest_of(topic: str, mark: Any) -> str:
@@ -190,16 +205,13 @@ class Served:
                 if last is None
                 else {r: text for r, text in html.items() if last.regions.get(r) != text}
             )
-            self.frames[roles, regions] = Frame(self.topic.name, self.seq, changed, html)
+            before_it = last.regions if last else None
+            self.frames[roles, regions] = Frame(self.topic.name, self.seq, changed, html, before_it)
         for group in groups - idle:
             self._give(self._groups.get(group, {}), self.frames[group], before.get(group))
 
     def _give(self, members: Mapping[Member, Want], frame: Frame, last: Frame | None) -> None:
         name, seq = self.topic.name, frame.seq
-
-        def whole() -> Event:
-            return frame.whole
-
         for member, want in tuple(members.items()):
             if seq < want.seq or (last is None and seq == want.seq):
                 continue  # its page was made from this state or a newer one
@@ -207,6 +219,6 @@ class Served:
                 want.synced, want.seq, want.shown = True, seq, ""
                 continue
             want.shown = ""
-            event = frame.event if want.synced else frame.whole
+            event, whole = want.events(frame)
             want.synced, want.seq = True, seq
             member.outbox.offer(name, event, whole=whole)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from playwright.sync_api import (
     expect,
 )
 
+from benchmarks.frames import Messages
 from tests.support.chromium import PATIENCE
 
 WIDE, PHONE = (1440, 900), (390, 844)
@@ -45,7 +45,8 @@ class Screen:
             self.polls.append(regions)
 
     def _socket(self, socket: WebSocket) -> None:
-        socket.on("framereceived", lambda text: self.frames.append(json.loads(text)))
+        messages = Messages()
+        socket.on("framereceived", lambda data: self.frames.append(messages.read(data)))
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

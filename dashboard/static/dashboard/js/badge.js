@@ -13,10 +13,7 @@ gatepost.badge = (() => {
     for (const el of document.querySelectorAll(off ? which : "[data-off]")) {
       if (off && el.hasAttribute("aria-disabled")) continue;
       el.toggleAttribute("data-off", off);
-      if (off) el.setAttribute("aria-disabled", "true");
-      else el.removeAttribute("aria-disabled");
-      if (off) el.title = "Needs a connection";
-      else el.removeAttribute("title");
+      for (const [name, value] of [["aria-disabled", "true"], ["title", "Needs a connection"]]) off ? el.setAttribute(name, value) : el.removeAttribute(name);
     }
   }
   function show(state, text, about = "", off = VERBS) {

@@ -20,13 +20,11 @@
   gatepost.tickable = (root) => {
     for (const cell of root.querySelectorAll("#board-lanes tr[data-row] > .c-th")) {
       if (cell.querySelector("[data-tick]")) continue;
-      const label = document.createElement("label"), box = document.createElement("input");
+      const label = document.createElement("label"), box = document.createElement("input"), id = cell.parentElement.id.slice("thread-".length);
       label.className = "tick";
-      box.type = "checkbox";
-      box.dataset.tick = "";
-      box.value = cell.parentElement.id.slice("thread-".length);
-      box.checked = on.has(box.value);
+      Object.assign(box, { type: "checkbox", value: id, checked: on.has(id) });
       box.setAttribute("aria-label", `Tick ${cell.querySelector(".title").textContent.trim()}`);
+      box.dataset.tick = "";
       label.append(box);
       cell.prepend(label);
     }

@@ -7,7 +7,7 @@
       const draft = JSON.parse(sessionStorage.getItem(key));
       sessionStorage.removeItem(key);
       return draft;
-    } catch { return null; }
+    } catch { /* forbidden */ }
   };
   const put = (key, draft) => { try { sessionStorage.setItem(key, JSON.stringify(draft)); } catch { /* full or forbidden */ } };
   const person = () => document.querySelector(".who b")?.textContent || "";

@@ -1,5 +1,4 @@
-// A request that somebody else decides stays in place, greyed out and with its outcome, until the
-// page is left. It has neither tick nor button, and keys skip it.
+// A request that somebody else decides stays in place, greyed out and with its outcome.
 window.gatepost ??= {};
 (() => {
   const MOST = 100, PAUSE_MS = 50;
@@ -49,8 +48,7 @@ window.gatepost ??= {};
   // In place of its time, which no longer matters.
   function show(row, outcome) {
     const text = document.createElement("span"), times = row.querySelector(".go").lastElementChild;
-    text.className = "end";
-    text.textContent = outcome;
+    Object.assign(text, { className: "end", textContent: outcome });
     times.replaceChildren(...times.querySelectorAll(":scope > b"), text);
   }
 
@@ -68,21 +66,17 @@ window.gatepost ??= {};
     const top = (el) => el.closest("ul.inbox > li");
     const find = (rows, own) => rows.find((one) => (!own || one.parentElement === row.parentElement) && have(one));
     const back = all.slice(0, i).reverse(), on = all.slice(i + 1), copy = row.cloneNode(true);
-    let near;
-    if ((near = find(back, true) || find(on, true)) && folds) same(row, have(near), next);
-    if ((near = find(back, true))) (folds ? have(near) : top(have(near))).after(copy);
-    else if ((near = find(on, true))) (folds ? have(near) : top(have(near))).before(copy);
-    else if ((near = find(back, false))) top(have(near)).after(copy);
-    else if ((near = find(on, false))) top(have(near)).before(copy);
-    else {
-      const card = document.createElement("div"), list = document.createElement("ul");
-      card.id = "inbox-was";
-      card.className = "card";
-      list.className = "inbox";
-      list.append(copy);
-      card.append(list);
-      next.prepend(card);
+    // Beside the nearest row of its own list, else of any.
+    for (const own of [true, false]) for (const [rows, side] of [[back, "after"], [on, "before"]]) {
+      const near = find(rows, own), inside = own && folds;
+      if (!near) continue;
+      if (inside) same(row, have(near), next);
+      return (inside ? have(near) : top(have(near)))[side](copy);
     }
+    const card = document.createElement("div");
+    Object.assign(card, { id: "inbox-was", className: "card", innerHTML: '<ul class="inbox"></ul>' });
+    card.firstChild.append(copy);
+    next.prepend(card);
   }
 
   // Called with each fragment before it is compared: what left the list is put back into it.

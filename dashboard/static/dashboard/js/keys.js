@@ -39,10 +39,13 @@
     if (event.key === "g") { prefix = "g"; setTimeout(() => { prefix = ""; }, 1000); return; }
     if (event.repeat && !"jk".includes(event.key)) return;
     const hit = [...document.querySelectorAll(`[data-key="${CSS.escape(event.key)}"]`)].find((el) => el.checkVisibility());
-    if (hit) { event.preventDefault(); hit.click(); return; }
-    if (event.key === "j" || event.key === "k") { if (go(event.key === "j" ? 1 : -1)) event.preventDefault(); return; }
-    if (event.key === "/") { const q = document.getElementById("q"); if (q) { event.preventDefault(); q.select(); } return; }
-    if (event.key === "?") { event.preventDefault(); document.querySelector("[data-open=keys]")?.click(); }
+    const step = { j: 1, k: -1 }[event.key], q = document.getElementById("q");
+    if (hit) hit.click();
+    else if (step) { if (!go(step)) return; }
+    else if (event.key === "/" && q) q.select();
+    else if (event.key === "?") document.querySelector("[data-open=keys]")?.click();
+    else return;
+    event.preventDefault();
   });
 
   // Back on a list, the row that was left has the focus again.

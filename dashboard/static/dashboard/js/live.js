@@ -1,6 +1,5 @@
-// The page follows the server: pushes over one socket, and a slow poll as the fallback.
-// Nothing is sent up but "join" and "ping": decisions are forms. data-region marks a region, data-topic what
-// it follows; data-refetch says that this page shows a variant which is fetched, not pushed.
+// The page follows the server: pushes over one socket, and a slow poll as the fallback. Decisions are
+// forms. data-region marks a region, data-topic what it follows, data-refetch what is fetched, not pushed.
 (() => {
   const POLL_MS = 1000 * (Number(document.body.dataset.poll) || 5);
   const PING_MS = 2000, SILENT_MS = 5000, FETCH_MS = 10000;
@@ -9,10 +8,12 @@
   const seqs = new Map(); // topic -> newest sequence number seen
   const said = new Map(); // region id -> its data-say
   const held = new Map(); // region id -> html that comes when the person's switch is off
+  let sent = {}; // topic and region id -> html that this socket brought
   let frames = new Map(); // region id -> html, until the next animation frame
   let socket = null, tries = 0, opened = false, over = false, resting = false;
   let slow = false, lastFrame = 0, lastAsk = 0, downSince = null, failures = 0, refetch = new Set();
   let lastHeard = 0, unanswered = null; // when the oldest question without an answer was asked
+  let inflates = "DecompressionStream" in window;
 
   const regions = () => [...document.querySelectorAll("[data-region]")];
   const isOpen = () => socket?.readyState === WebSocket.OPEN;
@@ -72,13 +73,26 @@
     frames.set(id, html);
   }
 
-  function onFrame({ topic, seq, regions: html = {} }) {
+  // dashboard/live/frames.py says what a deflated frame is: each region follows a block of what it was.
+  async function inflate(data) {
+    let at = data.indexOf(10) + 1;
+    const message = JSON.parse(new TextDecoder().decode(data.slice(0, at))), ids = Object.keys(message.parts);
+    const blocks = ids.flatMap((id) => {
+      const size = message.parts[id], had = new TextEncoder().encode(`${size > 0 ? sent[message.topic + id] : ""}\0`), n = had.length;
+      return [Uint8Array.of(0, n, n >> 8, ~n, ~n >> 8), had, data.slice(at, at += Math.abs(size))];
+    });
+    const stream = new Blob([...blocks, data.slice(at)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    const texts = (await new Response(stream).text()).split("\0");
+    message.regions = Object.fromEntries(ids.map((id, i) => [id, texts[2 * i + 1]]));
+    return message;
+  }
+  function onFrame({ topic, seq, regions: html }) {
+    for (const id in html) sent[topic + id] = html[id];
     if (seq < (seqs.get(topic) ?? -1)) return;
     seqs.set(topic, seq);
-    for (const id of Object.keys(html)) {
-      if (!document.getElementById(id)?.hasAttribute("data-refetch")) queue(id, html[id]);
-    }
-    const stale = regions().filter((el) => el.dataset.topic === topic && "refetch" in el.dataset);
+    const shown = regions().filter((el) => el.dataset.topic === topic);
+    for (const { id, dataset } of shown) if (id in html && !("refetch" in dataset)) queue(id, html[id]);
+    const stale = shown.filter((el) => "refetch" in el.dataset);
     if (!stale.length) return;
     if (!refetch.size) setTimeout(() => { const ids = refetch; refetch = new Set(); ask([...ids]); }, 300);
     for (const el of stale) refetch.add(el.id);
@@ -107,12 +121,12 @@
       if (location.href !== at) return true; // of the checkpoint or query that was shown before
       const main = document.querySelector("main [data-topic]")?.dataset.topic;
       const latest = typeof seq === "object" ? seq : { [main]: seq };
-      for (const [id, text] of Object.entries(html)) {
+      for (const id in html) {
         // What was pushed while we asked is newer than the answer.
         const topic = document.getElementById(id)?.dataset.topic, known = seqs.get(topic) ?? -1;
-        if (known <= (latest[topic] ?? before.get(topic) ?? known)) queue(id, text);
+        if (known <= (latest[topic] ?? before.get(topic) ?? known)) queue(id, html[id]);
       }
-      for (const [topic, n] of Object.entries(latest)) if (n > (seqs.get(topic) ?? -1)) seqs.set(topic, n);
+      for (const topic in latest) seqs.set(topic, Math.max(latest[topic], seqs.get(topic) ?? -1));
       failures = 0;
       return true;
     } catch {
@@ -133,6 +147,7 @@
     if (isOpen()) socket.send(JSON.stringify({
       type: "join",
       workspace,
+      inflates,
       mark: main.dataset.mark,
       regions: pushed.map((el) => ({ id: el.id, topic: el.dataset.topic })),
       topics: Object.fromEntries([...topics].map((topic) => [topic, seqs.get(topic)])),
@@ -143,6 +158,9 @@
     if (badge.state() !== "offline") badge.show("resync", "Catching up");
     slow = false; // the next answer says so again
     const mine = (socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/live/`));
+    let turn = Promise.resolve();
+    sent = {};
+    mine.binaryType = "arraybuffer";
     mine.onopen = async () => {
       if (mine !== socket) return mine.close(); // the page was left meanwhile
       tries = 0;
@@ -154,8 +172,11 @@
       if (mine === socket && isOpen() && !over) { downSince = null; fine(); }
     };
     mine.onmessage = ({ data }) => {
-      const message = JSON.parse(data);
       heard();
+      // One after the other. After one that cannot be inflated, the next socket gets plain text.
+      turn = turn.then(() => data.byteLength ? inflate(new Uint8Array(data)) : JSON.parse(data)).then(take, () => { sent = inflates = null; mine.close(); });
+    };
+    const take = (message) => {
       if (message.type === "pong") return; // no news: the poll below it stays due
       lastFrame = performance.now();
       if (message.type === "frame") onFrame(message);

@@ -1,5 +1,4 @@
-// Passkeys: the browser creates one, or signs a challenge with one, and what it gives goes out in
-// an ordinary form. Without this script the code of the app does the same.
+// Passkeys: what the browser creates or signs goes out in an ordinary form.
 (() => {
   if (!window.PublicKeyCredential || !navigator.credentials) return;
   const bytes = (text) =>
@@ -12,17 +11,11 @@
   async function answered(box) {
     const options = JSON.parse(box.dataset.options);
     const publicKey = { ...options, challenge: bytes(options.challenge) };
-    const creates = box.dataset.passkey === "create";
-    if (creates) {
-      publicKey.user = { ...options.user, id: bytes(options.user.id) };
-      publicKey.excludeCredentials = known(options.excludeCredentials);
-    } else {
-      publicKey.allowCredentials = known(options.allowCredentials);
-    }
+    const creates = box.dataset.passkey === "create", list = creates ? "excludeCredentials" : "allowCredentials";
+    publicKey[list] = known(options[list]);
+    if (creates) publicKey.user = { ...options.user, id: bytes(options.user.id) };
     const result = await navigator.credentials[creates ? "create" : "get"]({ publicKey });
-    const parts = creates
-      ? ["clientDataJSON", "attestationObject"]
-      : ["clientDataJSON", "authenticatorData", "signature"];
+    const parts = ["clientDataJSON", ...(creates ? ["attestationObject"] : ["authenticatorData", "signature"])];
     const response = Object.fromEntries(parts.map((part) => [part, text(result.response[part])]));
     return JSON.stringify({ id: result.id, rawId: text(result.rawId), type: result.type, response });
   }

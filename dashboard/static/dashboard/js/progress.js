@@ -1,7 +1,6 @@
-// gatepost.progress: how far a step is, straight into #thread-progress; not history, so it has no
-// sequence number. data-updates counts what arrived. A model's answer so far (`stream`) is shown
-// in a box per node. gatepost.say: one polite sentence a second; it removes the message about the
-// last click once the thread has changed.
+// gatepost.progress: how far a step is; data-updates counts what arrived. A model's answer so far
+// (`stream`) is shown in a box per node. gatepost.say: one polite sentence a second; it removes the
+// message about the last click once the thread has changed.
 window.gatepost ??= {};
 gatepost.stream = (box, node, stream) => {
   let shown = [...box.querySelectorAll("[data-stream]")].find((one) => one.dataset.stream === node);
@@ -25,12 +24,8 @@ gatepost.progress = ({ topic, done, total, text, node, stream }) => {
   box.querySelector("[data-progress]").hidden = false;
   box.querySelector("[data-progress-text]").textContent = text || "Working";
   box.querySelector("[data-progress-count]").textContent = number(done) + (total ? ` of ${number(total)}` : "");
-  if (total) {
-    bar.max = total;
-    bar.value = done;
-  } else {
-    bar.removeAttribute("value");
-  }
+  if (total) Object.assign(bar, { max: total, value: done });
+  else bar.removeAttribute("value");
 };
 gatepost.say = (() => {
   let waiting = null;

@@ -4,19 +4,15 @@
   const form = document.getElementById("push");
   if (!form || !("serviceWorker" in navigator) || !("PushManager" in window)) return;
   form.hidden = false;
-  const bytes = (text) =>
-    Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   const system = () => {
-    const known = ["iPhone", "iPad", "Android", "Mac", "Windows", "Linux"];
-    const browsers = ["Firefox", "Edg", "Chrome", "Safari"];
-    const of = (names) => names.find((name) => navigator.userAgent.includes(name));
-    return [of(browsers)?.replace("Edg", "Edge") ?? "Browser", of(known)].filter(Boolean).join(" on ");
+    const of = (...names) => names.find((name) => navigator.userAgent.includes(name));
+    const browser = of("Firefox", "Edg", "Chrome", "Safari")?.replace("Edg", "Edge") ?? "Browser";
+    return [browser, of("iPhone", "iPad", "Android", "Mac", "Windows", "Linux")].filter(Boolean).join(" on ");
   };
   async function subscribed() {
     const worker = await navigator.serviceWorker.register("/push-worker.js");
     await navigator.serviceWorker.ready;
-    const key = bytes(form.dataset.key);
-    const wanted = { userVisibleOnly: true, applicationServerKey: key };
+    const wanted = { userVisibleOnly: true, applicationServerKey: form.dataset.key };
     try {
       return await worker.pushManager.subscribe(wanted);
     } catch {

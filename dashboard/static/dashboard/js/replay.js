@@ -1,6 +1,5 @@
-// Replays a thread: walks from checkpoint to checkpoint by the page's own links, so that state, graph,
-// events, save points and files move together and the address says where. Without scripts the links
-// remain. The buttons are replaced with each step: what is playing, and how fast, is kept here.
+// Replays a thread by the page's own links, so that all of the page moves and the address says where.
+// The buttons are replaced with each step: what is playing, and how fast, is kept here.
 (() => {
   let playing = false, speed = 1, timer = 0;
   const part = (name) => document.querySelector(`[data-replay="${name}"]`);

@@ -1,6 +1,5 @@
-// A verb that decides is off for the first second after it, or the request that it decides on,
-// appears: the second of two quick taps, or of two presses of a key, meets nothing that is live.
-// dialog.js ignores what is aria-disabled; screen readers say that it is off.
+// A verb that decides is off for a second after it, or its request, appears: the second of two quick taps
+// or keys meets nothing that is live. dialog.js ignores what is aria-disabled.
 (() => {
   const WAIT_MS = 1000, VERBS = "[data-decide]", timers = new WeakMap();
 
