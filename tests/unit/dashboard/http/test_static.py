@@ -88,3 +88,36 @@ def test_a_file_that_is_gone_is_not_found(served: tuple[Path, Static]) -> None:
     assert get(middleware)[0].status_code == 404
     sheet.write_text("back{}")
     assert get(middleware)[1] == b"back{}"
+
+
+def test_text_is_compressed_once_and_anew_when_it_changed(
+    served: tuple[Path, Static], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet, middleware = served
+    sheet.with_name("sheet.css.gz").unlink()
+    done: list[int] = []
+    compress = gzip.compress
+
+    def counted(data: bytes, **more: int) -> bytes:
+        done.append(len(data))
+        return compress(data, **more)
+
+    monkeypatch.setattr(gzip, "compress", counted)
+    for text in ("a{color:red}" * 50, "b{color:red}" * 60):
+        sheet.write_text(text)
+        for _ in range(3):
+            now, body = get(middleware, accept_encoding="gzip")
+            assert gzip.decompress(body).decode() == text
+            assert (now["Content-Encoding"], now["Vary"]) == ("gzip", "Accept-Encoding")
+            assert now["Content-Length"] == str(len(body))
+            assert now["Cache-Control"] == "max-age=60, public"
+        etag = now["ETag"]
+        again = get(middleware, accept_encoding="gzip", if_none_match=etag)[0]
+        assert again.status_code == 304
+        for plain in ({"accept_encoding": "br, gzip;q=0"}, {}):
+            answer, body = get(middleware, **plain)
+            assert not answer.has_header("Content-Encoding")
+            assert body.decode() == text
+        part, body = get(middleware, accept_encoding="gzip", range="bytes=0-3")
+        assert (part.status_code, body.decode()) == (206, text[:4])
+    assert done == [600, 720]
