@@ -56,7 +56,7 @@ def render(
     whole: bool = False,
     schema: Mapping[str, Any] | Part | None = None,
     marks: Marks | None = None,
-    tabled: frozenset[str] = frozenset(),
+    tabled: frozenset[int] = frozenset(),
     sides: Sides | None = None,
     start: int = 0,
     most: int = MAX_NODES,
@@ -65,7 +65,7 @@ def render(
 
     A `whole` one is decided on: strings are complete behind their folds up to a bound, what did not
     change is shown as well, and what is too much is counted and said to stand in the exact JSON.
-    `marks` stand behind the values of `new` that they are of. Lists of `tabled` names are only
+    `marks` stand behind the values of `new` that they are of. Lists of `tabled` identities are only
     counted, with what changed in them: a table below has them. With `sides` it is light: they say
     where its other parts stand, and its lines begin with number `start`. It has at most `most`
     lines.
@@ -125,7 +125,7 @@ class _Writer:
         unfold: int,
         whole: bool = False,
         marks: Marks | None = None,
-        tabled: frozenset[str] = frozenset(),
+        tabled: frozenset[int] = frozenset(),
         sides: Sides | None = None,
     ) -> None:
         self.unfold, self.whole, self.marks, self.tabled = unfold, whole, marks or {}, tabled
@@ -214,7 +214,7 @@ class _Writer:
             parts.append(_aside("… the order differs", depth))
         return "".join(parts)
 
-    def beside_table(self, new: list[Any], old: list[Any], part: Part) -> str:
+    def beside_table(self, new: list[Any], old: list[Any], part: Part, depth: int) -> str:
         """A list whose lines a table below has, beside an older one: counts, and what changed."""
         groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
         for pair in pairs_of(new, old, part):
@@ -225,9 +225,9 @@ class _Writer:
         if not groups["chg"] and not groups["del"] and groups["add"]:
             counts.append(f"+ {number(len(groups['add']))}")
         shown = changed[: max(alarms, HANDFUL)]
-        lines = self.some(shown, 1, "compare", part)
+        lines = self.some(shown, depth, "compare", part)
         if rest := len(changed) - len(shown):
-            lines += _aside(f"… {number(rest)} more changed, in the table below", 1)
+            lines += _aside(f"… {number(rest)} more changed, in the table below", depth)
         below = f"<ul>{lines}</ul>" if lines else ""
         return f'<span class="x">{", ".join(counts)}</span>{below}'
 
@@ -257,11 +257,12 @@ class _Writer:
         if mode == "compare" and inner == "plain" and not self.whole and container(value) and value:
             # What did not change is counted: the whole of it stands in the whole state.
             return f'<li class="{css}">{name}<span class="x">{_count(value)} unchanged</span></li>'
-        if not depth and mode == "plain" and key in self.tabled:
-            count = f'<span class="x">{_count(value)}, in the table below</span>'
+        if inner in ("plain", "add") and id(new) in self.tabled:
+            same = " unchanged" if mode == "compare" and inner == "plain" else ""
+            count = f'<span class="x">{_count(value)}{same}, in the table below</span>'
             return f'<li class="{css}">{name}{count}</li>'
-        if not depth and inner == "compare" and key in self.tabled and isinstance(new, list):
-            return f'<li class="{css}">{name}{self.beside_table(new, old, part)}</li>'
+        if inner == "compare" and id(new) in self.tabled:
+            return f'<li class="{css}">{name}{self.beside_table(new, old, part, depth + 1)}</li>'
         if container(value) and (value or inner == "compare") and depth < MAX_DEPTH:
             if mode == "plain" or inner == "plain":
                 opened = (mode == "plain" or self.whole) and depth < self.unfold

@@ -107,7 +107,7 @@ def whole_tree(
     """
     old = before if compare else list_pairs.MISSING
     known = None if receipts is None else marks(value, receipts.values)
-    tabled = frozenset(table.name for table in tables if not table.more)
+    tabled = frozenset(table.of for table in tables if not table.more)
     return trees.render(
         value, old, unfold=unfold, whole=True, schema=schema, marks=known, tabled=tabled
     )

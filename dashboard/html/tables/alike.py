@@ -3,15 +3,17 @@
 A tree shows one such row well and eighty badly. Nothing is left out or rounded in a table; what
 does not fit on a page is counted, and the exact JSON has it. Amounts and counts have separators of
 thousands; their digits stay. Rows stand in the order of the list, or of one column if asked for.
+Where there are MANY rows some may lack keys that others have, and the list may lie deeper.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 from django.utils.html import format_html
@@ -28,6 +30,7 @@ from .receipt_marks import Known, mark, row_mark
 ROWS_LEAST, ROWS_MAX, COLUMNS_MAX = 2, 300, 12
 COLUMNS_NARROW = 4
 STACKED_MAX = 30
+MANY = 9
 NUMBER = re.compile(r"-?\d{1,3}(,?\d{3})*(\.\d+)?", re.ASCII)
 EMPTY = "–"
 
@@ -65,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A list as a table; `more` rows are not shown.
+    """A list as a table; `more` rows are not shown. `of` is the identity of the list.
 
     `source` is the recorded call that most rows come from, and `url` the page that shows it; both
     are empty where receipts are not known. `marked` says whether rows have marks.
@@ -76,6 +79,7 @@ class Rows:
     rows: tuple[Row, ...]
     total: int
     more: int
+    of: int
     source: str = ""
     url: str = ""
 
@@ -91,7 +95,7 @@ class Rows:
 
 
 def lists(value: Any, receipts: Iterable[Known] = (), order: str = "") -> list[Rows]:
-    """The lists right inside an object whose items are objects with the same few keys.
+    """The lists in an object whose items are objects with the same few keys.
 
     `receipts` say where the values come from. `order` names a column to sort by, with "-" in front
     the largest first; a list without it stays as it is.
@@ -99,33 +103,55 @@ def lists(value: Any, receipts: Iterable[Known] = (), order: str = "") -> list[R
     if not isinstance(value, Mapping):
         return []
     known = {one.path: one for one in receipts}
-    return [_rows(str(key), rows, known, order) for key, rows in value.items() if _alike(rows)]
+    return [_rows(keys, held, known, order) for keys, held in _tabled((), value)]
 
 
-def _alike(held: Any) -> bool:
-    if not isinstance(held, list) or len(held) < ROWS_LEAST:
+def _tabled(
+    keys: tuple[str, ...], value: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str, ...], list[Mapping[str, Any]]]]:
+    """(keys that lead to it, list) of each list that is a table."""
+    for key, held in value.items():
+        here = (*keys, str(key))
+        if isinstance(held, Mapping):
+            yield from _tabled(here, held)
+        elif isinstance(held, list) and (not keys or len(held) >= MANY) and _alike(held):
+            yield here, held
+
+
+def _alike(held: list[Any]) -> bool:
+    if len(held) < ROWS_LEAST or not all(isinstance(item, Mapping) for item in held):
         return False
-    if not all(isinstance(item, Mapping) for item in held):
-        return False
-    keys = held[0].keys()
-    return 1 < len(keys) <= COLUMNS_MAX and all(item.keys() == keys for item in held)
+    names = _names(held)
+    cells = sum(map(len, held))
+    whole = cells == len(held) * len(names)
+    return 1 < len(names) <= COLUMNS_MAX and (
+        whole or (len(held) >= MANY and 2 * cells > len(held) * len(names))
+    )
 
 
-def _rows(name: str, held: list[Mapping[str, Any]], known: Mapping[str, Known], order: str) -> Rows:
-    columns = tuple(_column(str(key), held, order) for key in held[0])
+def _names(held: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The keys of all rows, in the order in which they come."""
+    return list(dict.fromkeys(key for item in held for key in item))
+
+
+def _rows(
+    keys: Sequence[str], held: list[Mapping[str, Any]], known: Mapping[str, Known], order: str
+) -> Rows:
+    columns = tuple(_column(str(name), held, order) for name in _names(held))
     places = _sorted(held, columns, order)[:ROWS_MAX]
     shown = [held[n] for n in places]
-    path = under("$", name)
+    path = reduce(under, keys, "$")
     by_row = [_receipts(held[n], under(path, n), known) for n in places]
     most = _most(by_row)
     url = most.url if most else ""
     rows = tuple(_row(columns, item, here, url) for item, here in zip(shown, by_row, strict=True))
     source = most.source.partition(",")[0] if most else ""
-    return Rows(name, columns, rows, len(held), len(held) - len(rows), source, url)
+    more = len(held) - len(rows)
+    return Rows(".".join(keys), columns, rows, len(held), more, id(held), source, url)
 
 
 def _column(name: str, held: Sequence[Mapping[str, Any]], order: str) -> Column:
-    numbers = all(_number(item[name]) for item in held)
+    numbers = all(_number(item[name]) for item in held if name in item)
     if order == name:
         return Column(name, numbers, f"-{name}", "ascending")
     return Column(name, numbers, name, "descending" if order == f"-{name}" else "")
@@ -134,19 +160,23 @@ def _column(name: str, held: Sequence[Mapping[str, Any]], order: str) -> Column:
 def _sorted(
     held: Sequence[Mapping[str, Any]], columns: Sequence[Column], order: str
 ) -> Sequence[int]:
-    """The places of the items in the order that is asked for; equal ones stay as they are."""
+    """The places of the items in the order that is asked for; equal ones stay as they are.
+
+    Those without a value in that column come last.
+    """
     column = next((one for one in columns if one.aria_sort), None)
     if column is None:
         return range(len(held))
-    values = [item[column.name] for item in held]
-    keys: list[Any]
-    if column.numbers:
-        keys = [Decimal(str(value).replace(",", "")) for value in values]
-    else:
-        keys = [
-            (value if isinstance(value, str) else text_of(value)).casefold() for value in values
-        ]
-    return sorted(range(len(held)), key=keys.__getitem__, reverse=order.startswith("-"))
+    keys: dict[int, Any] = {}
+    for index, item in enumerate(held):
+        if column.name in item:
+            value = item[column.name]
+            if column.numbers:
+                keys[index] = Decimal(str(value).replace(",", ""))
+            else:
+                keys[index] = (value if isinstance(value, str) else text_of(value)).casefold()
+    ranked = sorted(keys, key=keys.__getitem__, reverse=order.startswith("-"))
+    return [*ranked, *(index for index in range(len(held)) if index not in keys)]
 
 
 def _receipts(item: Mapping[str, Any], path: str, known: Mapping[str, Known]) -> dict[str, Known]:
@@ -170,7 +200,8 @@ def _row(
     shared = row_mark(list(here.values()), url)
     cells = []
     for column in columns:
-        shown, receipt = _shown(item[column.name], column.name), here.get(column.name)
+        shown = _shown(item[column.name], column.name) if column.name in item else ""
+        receipt = here.get(column.name)
         if receipt is not None and receipt.origin != shared.origin:
             shown = format_html("{} {}", shown, mark(receipt))
         cells.append(Cell(shown, column.numbers, column.name))

@@ -44,6 +44,24 @@ def test_all_else_stays_in_the_tree(value: Any) -> None:
     assert lists(value) == []
 
 
+def test_many_rows_may_lack_keys_and_lie_deeper() -> None:
+    rows: list[dict[str, Any]] = [{"n": n, "to": f"P{n}"} for n in range(12)]
+    rows[3]["note"], rows[5]["note"] = "b", "a"
+    value = {"batch": {"of": "May", "lines": rows}}
+    (result,) = lists(value, order="note")
+    assert (result.name, result.total, result.of) == ("batch.lines", 12, id(rows))
+    assert [column.name for column in result.columns] == ["n", "to", "note"]
+    shown = [[str(cell.shown) for cell in row.cells] for row in result.rows]
+    assert [row[1] for row in shown[:3]] == ["P5", "P3", "P0"], "those without a note come last"
+    assert [row[2] for row in shown[:3]] == ["a", "b", ""]
+    (reverse,) = lists(value, order="-note")
+    assert [str(row.cells[1].shown) for row in reverse.rows[:3]] == ["P3", "P5", "P0"]
+    # Of few rows, or where most cells would be empty, a tree says more.
+    assert lists({"batch": {"lines": rows[:8]}}) == []
+    assert lists({"lines": rows[:8]}) == []
+    assert lists({"lines": [{"n": n, f"k{n}": n} for n in range(11)]}) == []
+
+
 def test_of_very_many_rows_the_rest_is_counted() -> None:
     rows = [{"n": n, "of": ["a", {}]} for n in range(ROWS_MAX + 7)]
     (result,) = lists({"rows": rows})
