@@ -134,7 +134,6 @@ class Approval(models.Model):
                 name="gp_approval_due",
                 condition=models.Q(status="pending"),
             ),
-            models.Index(fields=("thread_id", "requested_at"), name="gp_approval_thread"),
         )
 
 
@@ -202,17 +201,7 @@ class News(models.Model):
             models.Index(
                 fields=("at", "id"), name="gp_outbox_open", condition=models.Q(done_at=None)
             ),
-            models.Index(
-                fields=("thread_id",),
-                name="gp_outbox_stuck",
-                condition=models.Q(kind="thread.stuck"),
-            ),
             models.Index(fields=("thread_id",), name="gp_outbox_thread"),
-            models.Index(
-                fields=("thread_id", "at"),
-                name="outbox_work_waiting",
-                condition=models.Q(kind="thread.work_waiting"),
-            ),
             models.Index(
                 fields=("approval_id",),
                 name="outbox_of_request",
@@ -254,7 +243,8 @@ class PolicyVersion(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    policy = models.ForeignKey(Policy, models.PROTECT, related_name="+")
+    # The unique constraint begins with it.
+    policy = models.ForeignKey(Policy, models.PROTECT, related_name="+", db_index=False)
     number = models.IntegerField()
     condition = models.TextField()
     action = models.CharField(max_length=10)

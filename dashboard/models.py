@@ -81,7 +81,10 @@ class Identity(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    # The unique constraint begins with it.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+    )
     provider = models.CharField(max_length=500)
     subject = models.CharField(max_length=255)
     created_at = models.DateTimeField(db_default=Now())
@@ -258,7 +261,8 @@ class McpTool(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    server = models.ForeignKey(McpServer, models.PROTECT, related_name="+")
+    # The unique constraint begins with it.
+    server = models.ForeignKey(McpServer, models.PROTECT, related_name="+", db_index=False)
     name = models.CharField(max_length=128)
     mode = models.CharField(max_length=10, default="policies")
     accepted = models.JSONField(null=True)

@@ -46,7 +46,8 @@ class HookIdentity(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+")
+    # The unique constraint begins with it.
+    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+", db_index=False)
     identity = models.CharField(max_length=200)
     user_id = models.BigIntegerField()
     made_by = models.CharField(max_length=200)
@@ -67,7 +68,8 @@ class HookDelivery(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+")
+    # The unique constraint begins with it.
+    hook = models.ForeignKey(Hook, models.PROTECT, related_name="+", db_index=False)
     webhook_id = models.CharField(max_length=255)
     body_hash = models.BinaryField(help_text="keyed digest of the body as it came")
     approval_id = models.UUIDField()

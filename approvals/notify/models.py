@@ -74,7 +74,8 @@ class Delivery(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     workspace_id = models.UUIDField()
-    endpoint = models.ForeignKey(Endpoint, models.PROTECT, related_name="+")
+    # Indexes below begin with it.
+    endpoint = models.ForeignKey(Endpoint, models.PROTECT, related_name="+", db_index=False)
     news_id = models.UUIDField()
     kind = models.CharField(max_length=40)
     recipient = models.CharField(max_length=254, blank=True, default="")

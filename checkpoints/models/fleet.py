@@ -201,7 +201,4 @@ class Stuck(models.Model):
     class Meta:
         db_table = "gp_stuck"
         verbose_name_plural = "stuck threads"
-        indexes = (
-            models.Index(fields=("workspace_id", "agent", "node"), name="gp_stuck_node"),
-            models.Index(fields=("workspace_id", "-noted_at"), name="gp_stuck_noted"),
-        )
+        indexes = (models.Index(fields=("workspace_id", "agent", "node"), name="gp_stuck_node"),)

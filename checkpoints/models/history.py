@@ -151,7 +151,8 @@ class Artifact(models.Model):
     """A file that state refers to by its hash; the bytes lie in Django storage."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    # The unique constraint begins with it.
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+", db_index=False)
     sha256 = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
     media_type = models.CharField(max_length=100)

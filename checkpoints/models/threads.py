@@ -40,7 +40,8 @@ class Workspace(models.Model):
 class Membership(models.Model):
     """One role of one user in one workspace; rights are rows, so withdrawing one is immediate."""
 
-    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+")
+    # The unique constraint begins with it.
+    workspace = models.ForeignKey(Workspace, models.PROTECT, related_name="+", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     role = models.CharField(max_length=20, choices=[(r, r) for r in ROLES])
 
