@@ -24,13 +24,12 @@ from dashboard import errors
 from dashboard.board.overview.figure import decimal_text
 from dashboard.board.overview.page import budget_line
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Missing
 from dashboard.fields.shapes import Field as FormField
 from dashboard.fields.shapes import Option
 from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, read
-from dashboard.kit.command import verb
+from dashboard.kit.command import switch_off, verb
 from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
@@ -171,15 +170,6 @@ def _list_budgets(command: PersonalCommand) -> None:
         command.say("There is no budget: nobody is notified of what is spent.")
 
 
-def _switch_off(command: PersonalCommand) -> None:
-    o, actor = command.options, command.actor("policy")
-    known = {(one.scope, one.name): one for one in budgets(actor).results}
-    if (former := known.get((o["scope"], o["name"]))) is None:
-        raise Missing("There is no such budget; `budget list` shows them.")
-    values = former.model_dump(include={*SetBudget.model_fields}) | {"active": False}
-    _show(command, actor, SET.run(actor, SetBudget.model_validate(values)))
-
-
 def _show(command: PersonalCommand, actor: Actor, budget: Budget) -> None:
     command.show(budget, _table([one for one in standings(actor) if one.row.id == budget.id]))
 
@@ -227,7 +217,16 @@ VERBS: Final = (
         without=("at_full", "active"),
         beside=(_stop_option, lambda o: {"at_full": "stop"} if o["stop"] else {}),
     ),
-    Verb("off", "switches a budget off", _switch_off, _key_arguments, "budget off team growth"),
+    switch_off(
+        SET,
+        budgets,
+        _show,
+        _key_arguments,
+        key=("scope", "name"),
+        does="switches a budget off",
+        missing="There is no such budget; `budget list` shows them.",
+        example="budget off team growth",
+    ),
 )
 
 

@@ -16,13 +16,11 @@ from approvals.policies.queries import CapRow
 from checkpoints.limits import AGENT_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
-from dashboard.kit.command import listing, show_row, verb
+from dashboard.kit.command import listing, show_row, switch_off, verb
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import Table, table
 
 
@@ -110,16 +108,6 @@ CAPS: Final = reading(
 # --- command --------------------------------------------------------------------------------------
 
 
-def _switch_off(command: PersonalCommand) -> None:
-    o, actor = command.options, command.actor("policy")
-    key = (o["scope"], o["agent"], o["per"])
-    known = {(cap.scope, cap.agent, cap.per): cap for cap in caps(actor).results}
-    if key not in known:
-        raise Missing("There is no such spend cap; `cap list` shows them.")
-    wanted = SetCap.model_validate(known[key].model_dump(exclude={"id"}) | {"active": False})
-    show_row(_table)(command, actor, SET.run(actor, wanted))
-
-
 def _table(shown: list[Cap]) -> Table:
     return table(
         "",
@@ -151,5 +139,14 @@ VERBS: Final = (
         names={"scope": ("scope",), "per": ("per",), "max_cost": ("max_cost", "AMOUNT")},
         without=("active",),
     ),
-    Verb("off", "switches a spend cap off", _switch_off, _key_arguments, "cap off thread total"),
+    switch_off(
+        SET,
+        caps,
+        show_row(_table),
+        _key_arguments,
+        key=("scope", "agent", "per"),
+        does="switches a spend cap off",
+        missing="There is no such spend cap; `cap list` shows them.",
+        example="cap off thread total",
+    ),
 )

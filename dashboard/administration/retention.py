@@ -29,14 +29,14 @@ from dashboard.errors import ActionError, Forbidden, Missing
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, Preview, read
-from dashboard.kit.command import listing, show_row, verb
+from dashboard.kit.command import listing, show_row, switch_off, verb
 from dashboard.kit.inputs import from_texts
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash
 from dashboard.kit.pages.forms import problems_of
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import RequestShape
-from dashboard.kit.terminal.console import PersonalCommand, Verb, facts
+from dashboard.kit.terminal.console import facts
 from dashboard.kit.terminal.tables import Table, table
 from dashboard.wording.savings import counted
 
@@ -155,16 +155,6 @@ RULES: Final = reading(
 # --- command --------------------------------------------------------------------------------------
 
 
-def _switch_off(command: PersonalCommand) -> None:
-    actor, agent = command.actor("retention"), command.options["agent"]
-    known = {rule.agent: rule for rule in retention_rules(actor).results}
-    if agent not in known:
-        raise Missing("There is no such rule in this workspace.")
-    former = known[agent]
-    wanted = SetRetention(agent=agent, days=former.days, archive=former.archive, active=False)
-    show_row(_table)(command, actor, SET.run(actor, wanted))
-
-
 def _table(shown: list[RetentionRule]) -> Table:
     return table(
         "",
@@ -204,8 +194,15 @@ VERBS: Final = (
         plan_table=lambda plan: facts("", [("due now", _many(plan.due))]),
         question=_question,
     ),
-    Verb(
-        "off", "switches a rule off", _switch_off, _agent_option, "retention off --agent payments"
+    switch_off(
+        SET,
+        retention_rules,
+        show_row(_table),
+        _agent_option,
+        key=("agent",),
+        does="switches a rule off",
+        missing="There is no such rule in this workspace.",
+        example="retention off --agent payments",
     ),
 )
 

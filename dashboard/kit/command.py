@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.arguments import add_version_argument, pair
@@ -123,6 +124,36 @@ def listing(
             parser.add_argument(f"--{name}", action="store_true", help=text)
 
     return Verb("list", does, act, arguments)
+
+
+def switch_off(
+    action: Action[Any, Any],
+    read_all: Callable[[Actor], Any],
+    show: Callable[..., None],
+    arguments: _Declare,
+    *,
+    key: Sequence[str],
+    does: str,
+    missing: str,
+    example: str,
+) -> Verb:
+    """The verb `off` of settings that are set as a whole: one again with its values, but inactive.
+
+    `key` names the fields by which it is found among `read_all(person).results`; `missing` is said
+    where there is none.
+    """
+
+    def act(command: PersonalCommand) -> None:
+        actor = command.actor(action.right)
+        wanted = {name: command.options[name] for name in key}
+        for row in read_all(actor).results:
+            if wanted == {name: getattr(row, name) for name in key}:
+                values = row.model_dump(include={*action.takes.model_fields}) | {"active": False}
+                show(command, actor, action.run(actor, read(action.takes, values)))
+                return
+        raise Missing(missing)
+
+    return Verb("off", does, act, arguments, example)
 
 
 def show_row(table_of: Callable[[Any], Table]) -> Callable[..., None]:
