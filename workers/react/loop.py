@@ -79,21 +79,31 @@ def react(
         graph["home"] = _folder_of(frame.f_back if frame is not None else None)
     if calls_at_once != CALLS_AT_ONCE:
         graph.setdefault("nodes_at_once", calls_at_once)
+    made = _graph(name, state, model if callable(model) else None, tools, graph)
+    return _add_nodes(made, loop, has_gates=bool(gates))
+
+
+def _graph(
+    name: str,
+    state: type[Conversation],
+    model: Model | None,
+    tools: Sequence[Tool | Callable[..., Any]],
+    options: dict[str, Any],
+) -> Graph:
+    """The graph of a loop without its nodes; functions among the tools are no effects."""
     functions = [t for t in tools if not isinstance(t, Tool)]
-    made = Graph(
+    return Graph(
         name,
         state,
-        model=model if callable(model) else None,
-        message_channel=graph.pop("message_channel", "messages"),
+        model=model,
+        message_channel=options.pop("message_channel", "messages"),
         tools=[t for t in tools if isinstance(t, Tool)],
         tool_texts={getattr(f, "__name__", ""): f.__doc__ or "" for f in functions},
-        **graph,
+        **options,
     )
-    _add_nodes(made, loop, has_gates=bool(gates))
-    return made
 
 
-def _add_nodes(graph: Graph, loop: Loop, *, has_gates: bool) -> None:
+def _add_nodes(graph: Graph, loop: Loop, *, has_gates: bool) -> Graph:
     """Add the nodes of a loop: the model first, then its calls, a message, the summary."""
     calls = [f"{CALL}{n}" for n in range(1, loop.calls_at_once + 1)]
     others = (*((LISTEN,) if loop.is_chat else ()), SUMMARISE, END)
@@ -107,6 +117,7 @@ def _add_nodes(graph: Graph, loop: Loop, *, has_gates: bool) -> None:
         listen = graph.node(LISTEN, then=loop.on, ways=ways, label="Wait for a message", gate=True)
         listen(loop.listen)
     graph.node(SUMMARISE, then=loop.on, ways=ways, label="Summarise")(loop.summarise)
+    return graph
 
 
 def _folder_of(frame: FrameType | None) -> str:
