@@ -1,9 +1,9 @@
-"""`python -m benchmarks.rows.fleet.plain SOCKETS SECONDS`: what any server could send at most.
+"""`python -m benchmarks.rows.fleet.plain SOCKETS SECONDS BYTES`: what a server could send at most.
 
 Prints its port, takes so many sockets, and writes one message that is ready to all of them, on and
 on for so many seconds: one call of the transport for each, no hub, no protocol. Then it rests, and
-writes a frame to all BURSTS times with a pause before each, as a commit does; the line of JSON that
-follows has the time at which each burst began, by its number.
+writes a frame of so many bytes to all BURSTS times with a pause before each, as a commit does; the
+line of JSON that follows has the time at which each burst began, by its number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import uvloop
 
 _HELLO = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 BURSTS, PAUSE = 20, 0.4  # bursts, seconds before each
-FRAME_BYTES = 10_000  # as large as one with a page of events
 FULL = 65_536  # bytes that wait for a socket: it gets no more until they are gone
 
 
@@ -29,6 +28,7 @@ def framed(text: bytes) -> bytes:
 
 
 FIRST = framed(b'{"type":"frame","topic":"plain","seq":1,"regions":{}}')
+FRAME = b'{"type":"frame","topic":"plain","seq":%d,"regions":{"plain":"%s"}}'
 PROGRESS = framed(b'{"type":"progress","topic":"plain","done":1,"total":1000000,"text":"going"}')
 
 
@@ -57,7 +57,7 @@ def _write(open: list[asyncio.Transport], message: bytes) -> None:
             transport.write(message)
 
 
-async def main(sockets: int, seconds: float) -> None:
+async def main(sockets: int, seconds: float, size: int) -> None:
     """Serve, then write to all."""
     open: list[asyncio.Transport] = []
     server = await asyncio.get_running_loop().create_server(lambda: Socket(open), "127.0.0.1", 0)
@@ -73,7 +73,7 @@ async def main(sockets: int, seconds: float) -> None:
     await asyncio.sleep(1)
     begun = {}
     for number in range(2, BURSTS + 2):
-        frame = framed(b'{"type":"frame","seq":%d,"text":"%s"}' % (number, b"x" * FRAME_BYTES))
+        frame = framed(FRAME % (number, b"x" * max(0, size - len(FRAME))))
         await asyncio.sleep(PAUSE)
         begun[number] = time.time()
         _write(open, frame)
@@ -82,4 +82,4 @@ async def main(sockets: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(int(sys.argv[1]), float(sys.argv[2])))
+    uvloop.run(main(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])))

@@ -2,8 +2,9 @@
 
 All follow what the message JOIN asks for; the last one stops reading when it has joined. A line
 "report" on stdin is answered with a line of JSON: frames and reports of progress that have come
-since the last one, by their numbers and by sockets. The protocol is parsed by hand: a library would
-take more of the processor than the server that is measured.
+since the last one, by their numbers and by sockets, and the HTML of one region of each. The
+protocol is parsed by hand: a library would take more of the processor than the server that is
+measured.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from typing import Any, cast
 
 import uvloop
 
+from benchmarks.frames import Messages
+
 _SEQ = re.compile(rb'"seq":(\d+)')
-TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
+TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+REGION = "thread-head"
 AT_ONCE = 50  # handshakes under way
 
 
@@ -32,11 +36,14 @@ class Seen:
     def __init__(self) -> None:
         self.joined = 0
         self.closed = 0
+        self.messages = Messages()
         self.clear()
 
     def clear(self) -> None:
         """Begin to count again."""
         self.frames: dict[int, list[float]] = defaultdict(list)
+        # Alike sockets get the same bytes: each is read once, when all is over.
+        self.payloads: dict[int, dict[bytes, None]] = defaultdict(dict)
         self.bytes = self.progress = 0
         self.first = self.last = 0.0
 
@@ -46,6 +53,10 @@ class Seen:
             "joined": self.joined,
             "closed": self.closed,
             "frames": self.frames,
+            "html": {
+                seq: [self.messages.read(one)["regions"].get(REGION, "") for one in payloads]
+                for seq, payloads in sorted(self.payloads.items())
+            },
             "bytes": self.bytes,
             "progress": self.progress,
             "first": self.first,
@@ -99,7 +110,7 @@ class Watcher(asyncio.Protocol):
         """Note a message; answer a ping."""
         if kind == PING:
             self.transport.write(masked(PONG, text))
-        if kind != TEXT:
+        if kind not in (TEXT, BINARY):
             return
         now, seen = time.time(), self.seen
         seen.bytes += len(text)
@@ -109,6 +120,7 @@ class Watcher(asyncio.Protocol):
             seen.last = now
         elif (match := _SEQ.search(text, 0, 200)) and text.startswith(b'{"type":"frame"'):
             seen.frames[int(match[1])].append(now)
+            seen.payloads[int(match[1])][text] = None
             if not self.ready.done():
                 seen.joined += 1
                 self.ready.set_result(None)
