@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from benchmarks.report import tidy
-from dashboard.threads.cancel import cancel
 
 from .charged_server import Charging, Fault
 from .trials import ARMS, Field, Trial
@@ -174,6 +173,7 @@ class Shipped(Field):
 
     def _give_up(self, thread: UUID) -> None:
         from dashboard.errors import Conflict
+        from dashboard.threads.cancel import cancel
 
         for _ in range(RACES):
             try:

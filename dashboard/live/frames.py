@@ -49,7 +49,8 @@ class Frame:
         before: Mapping[str, str] | None = None,
     ) -> None:
         self.topic, self.seq, self.changed, self.regions = topic, seq, changed, regions
-        self._base = {region: before[region] for region in changed if region in (before or {})}
+        before = before or {}
+        self._base = {region: before[region] for region in changed if region in before}
 
     def _encode(self, regions: Mapping[str, str]) -> Event:
         return event_of(

@@ -57,7 +57,9 @@ def figures(raw: Raw) -> Measured:
     measured = Measured({})
     owner = workspace()
     lists = {
-        f"{status} at {share}": partial(BoardPage, workspace=owner, statuses=(status,), after=after)
+        f"{status} at {share}": partial(
+            BoardPage, values={"status": (status,)}, after=after, workspace=owner
+        )
         for status, share, after in places(raw)
     }
     keyset = {name: server_ms(lambda page=page: page().listed) for name, page in lists.items()}  # type: ignore[misc]
