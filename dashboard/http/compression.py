@@ -24,6 +24,10 @@ class CompressedPages(GZipMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
         """The answer, compressed if it may be."""
+        weak = f"W/{response.get('ETag', '')}"
+        if response.status_code == 304 and weak in request.headers.get("If-None-Match", ""):
+            response["ETag"] = weak  # compressed answers have this form of it, so it has it too
+            return response
         kind = response.get("Content-Type", "").partition(";")[0]
         if response.streaming or not (kind == "text/html" or _is_safe(request, kind)):
             return response
