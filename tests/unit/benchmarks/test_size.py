@@ -35,6 +35,7 @@ def test_recorded_activities_grow_no_faster() -> None:
     assert whole / tenth <= limits["growth_with_activity"].limit
 
 
+@pytest.mark.slow
 def test_a_state_is_one_query_and_a_fork_one_write_whatever_the_length() -> None:
     written, requests = [], []
     for steps in (20, 400):

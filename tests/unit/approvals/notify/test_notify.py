@@ -414,6 +414,7 @@ def test_a_long_text_is_cut_and_says_so(cast: Cast, hook: Hook) -> None:
     assert data["thread"]
 
 
+@pytest.mark.slow
 def test_one_hanging_endpoint_stops_no_other(
     cast: Cast, people: Cast, hook: Hook, box: Mailbox
 ) -> None:
@@ -436,6 +437,7 @@ def test_one_hanging_endpoint_stops_no_other(
     assert len(hook.got) >= 6
 
 
+@pytest.mark.slow
 def test_a_slow_server_is_no_dead_sender(
     people: Cast, box: Mailbox, settings: Any, monkeypatch: Any
 ) -> None:

@@ -175,6 +175,7 @@ def test_a_name_is_slowed_whatever_the_addresses_and_never_shut(cast: Cast, cloc
     assert answer.status_code == 302
 
 
+@pytest.mark.slow
 def test_guesses_of_a_quarter_of_an_hour_are_bounded(cast: Cast, clock: Any) -> None:
     """From any number of addresses, as fast as can be; and each address has three when slowed."""
     counted: Counter[int] = Counter()

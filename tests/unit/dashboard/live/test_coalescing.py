@@ -144,6 +144,7 @@ def test_a_forked_process_sends_its_own() -> None:
     assert payload == ["child 1", "child 2", "waits in the parent"]
 
 
+@pytest.mark.slow
 def test_hints_that_travel_together_all_arrive_in_order() -> None:
     messages = [uuid4().hex for _ in range(3)]
     with hints.client().pubsub(ignore_subscribe_messages=True) as ear:

@@ -81,6 +81,7 @@ def thread_of(live: LiveThread) -> Any:
     return benches(live.cast.workspace, "agents.market_research")["market-research"]
 
 
+@pytest.mark.slow
 def test_a_run_of_market_research_is_few_bytes_an_event(
     live: LiveThread, record_property: Any
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_run_of_market_research_is_few_bytes_an_event(
     assert each["small"] <= EVENT_MAX
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["/", "/approvals/", "thread"])
 def test_a_page_with_its_first_frames_is_12_kb(
     live: LiveThread, address: str, record_property: Any

@@ -42,6 +42,7 @@ def test_a_change_is_pushed(live: LiveThread) -> None:
         assert "Needs the role operator" in other.frame("Paused")["regions"]["thread-head"]
 
 
+@pytest.mark.slow
 def test_pushes_come_within_milliseconds(live: LiveThread, record_property: Any) -> None:
     took = []
     with live.follow("viewer") as page:
@@ -168,6 +169,7 @@ def test_a_cut_subscription_is_renewed(live: LiveThread) -> None:
     valkey.close()
 
 
+@pytest.mark.slow
 def test_a_stopped_reader_delays_nobody(live: LiveThread) -> None:
     topics = {live.name: (["thread-head", "thread-events", "thread-state"], 0)}
     with live.follow("operator", topics) as page:

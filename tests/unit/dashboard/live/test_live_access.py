@@ -48,6 +48,7 @@ def test_zero_sockets_of_a_login_are_as_many_as_wanted(
             Follower(line, {live.name: (["thread-head"], 0)}).frame()
 
 
+@pytest.mark.slow
 def test_signing_out_closes_the_socket(live: LiveThread) -> None:
     key = live.key("operator")
     with live.server.open(key) as line:

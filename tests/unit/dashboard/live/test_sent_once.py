@@ -53,6 +53,7 @@ def is_sent(page: Follower) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", LISTS)
 def test_a_list_is_not_sent_to_the_page_that_brought_it(live: LiveThread, address: str) -> None:
     topic, regions = LISTS[address]

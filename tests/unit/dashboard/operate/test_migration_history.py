@@ -100,6 +100,7 @@ def test_the_taken_over_schema_is_that_of_a_new_database(former_db: None) -> Non
     assert {row[2] for row in after["privileges"]} >= {ROLE}
 
 
+@pytest.mark.slow
 def test_its_threads_are_whole_and_go_on(former_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     migrate()
     monkeypatch.setattr(health, "_migrated", False)
@@ -125,6 +126,7 @@ def test_its_threads_are_whole_and_go_on(former_db: None, monkeypatch: pytest.Mo
     assert intact(fork, *threads.values())
 
 
+@pytest.mark.slow
 def test_one_that_lacks_former_migrations_is_refused(
     former_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -290,6 +290,7 @@ def test_what_no_index_can_find_is_looked_for_within_bounds(full: Full, path: st
             assert 'rel="next"' in page
 
 
+@pytest.mark.slow
 def test_ids_and_their_beginnings_are_found_at_once(full: Full) -> None:
     thread, decision = rows(
         "SELECT (SELECT id FROM gp_thread WHERE workspace_id = %s::uuid ORDER BY id OFFSET 9000 "
@@ -317,6 +318,7 @@ def test_ids_and_their_beginnings_are_found_at_once(full: Full) -> None:
     assert looked < 100
 
 
+@pytest.mark.slow
 def test_counts_and_windows_tell_what_they_looked_at(full: Full) -> None:
     thread = store.start(
         scene.make_agent(),

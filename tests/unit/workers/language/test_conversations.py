@@ -104,6 +104,7 @@ def test_a_conversation_that_is_gone_starts_anew_with_the_recorded_messages(
     assert bench.intact(thread)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A44")
 def test_an_agent_may_choose_to_fail_and_a_person_to_start_anew(
     bench: Bench, server: ModelServer

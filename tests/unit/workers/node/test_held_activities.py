@@ -110,6 +110,7 @@ def test_what_does_not_name_its_arguments_is_held_as_well(bench: Bench) -> None:
     assert sent == [("ada@example.org", "hello")]
 
 
+@pytest.mark.slow
 def test_one_that_failed_is_tried_again_under_its_approval(bench: Bench) -> None:
     demand(bench)
     failures[0] = 1
@@ -156,6 +157,7 @@ def test_a_decision_is_compared_with_the_policies_at_the_moment_of_the_call(benc
     assert sent == []
 
 
+@pytest.mark.slow
 def test_what_is_on_record_already_is_asked_about_no_more(bench: Bench) -> None:
     failures[0] = 1
     thread = bench.start()

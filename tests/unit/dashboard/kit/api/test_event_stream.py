@@ -103,6 +103,7 @@ def test_events_come_as_they_are_committed_and_go_on_where_a_client_was(live: Li
     assert [m["event"] for m in again] == ["thread.resumed", "thread.paused"]
 
 
+@pytest.mark.slow
 def test_a_long_past_comes_whole_in_order_and_by_kind(live: LiveThread) -> None:
     for turn in range(450):
         live.turn(turn)

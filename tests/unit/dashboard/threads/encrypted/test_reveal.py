@@ -36,6 +36,7 @@ def call(cast: Cast, who: str, thread: UUID, **body: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_only_the_roles_of_the_channel_read_it(cast: Cast, thread: UUID) -> None:
     roles = {"diagnosis": {"auditor", "admin"}, "findings": {"auditor"}}
     for channel, readers in roles.items():
