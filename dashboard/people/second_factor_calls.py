@@ -17,6 +17,7 @@ from dashboard.identity.second_factor.codes import CODE_MAX
 from dashboard.identity.second_factor.passkeys import PasskeyRow
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.shapes.django_request import django_request
+from dashboard.kit.shapes.previews import SecondAdminAsked
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank
 from dashboard.people.logins.confirmation import PASSWORD_MAX
@@ -220,7 +221,7 @@ class RemoveSecondFactorOfUser(MemberView):
     @extend_schema(
         operation_id="users_second_factor_remove",
         request=Nothing,
-        responses={200: Removed, **refusals(404, 409, 422)},
+        responses={200: Removed, 202: SecondAdminAsked, **refusals(404, 409, 422)},
         summary="Remove the second factor of a user",
         description="For somebody who lost app and recovery codes. Their sign-ins stay valid. "
         "Your own "

@@ -145,7 +145,7 @@ class LinkedUser(MemberView):
     @extend_schema(
         operation_id="users_link",
         request=LinkUser,
-        responses={200: Linked, **refusals(404, 409, 422)},
+        responses={200: Linked, 202: SecondAdminAsked, **refusals(404, 409, 422)},
         summary="Link a user to a provider of single sign-on",
         description="For an account that was made here. Another subject takes the former's place.",
     )

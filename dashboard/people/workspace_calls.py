@@ -13,6 +13,7 @@ from dashboard.documents.state_shape import Shape
 from dashboard.identity.administrator import Administrator
 from dashboard.identity.tokens import TokenRow
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.previews import SecondAdminAsked
 from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.kit.shapes.texts import NotBlank
 from dashboard.people.accounts.users import (
@@ -99,7 +100,7 @@ class PasswordOfUser(MemberView):
     @extend_schema(
         operation_id="users_password",
         request=SetPassword,
-        responses={200: PasswordSet, **refusals(404, 422)},
+        responses={200: PasswordSet, 202: SecondAdminAsked, **refusals(404, 422)},
         summary="Give a user another password, or none",
         description="Their sign-ins end.",
     )
