@@ -1,4 +1,4 @@
-"""The command `gatepost` and its door in a clone, `manage.py`.
+"""The command `gatepost`, which `manage.py` calls in a clone.
 
 It stands beside the packages and imports none of them at first: a folder of the user may hide any.
 """

@@ -173,7 +173,7 @@ BUDGETS: Final[dict[int, Row]] = {
         },
     ),
     18: Row(
-        "a step reported through the HTTP door by gatepost-client",
+        "a step reported through the HTTP API by gatepost-client",
         {
             "p50_f0": Part(10, "ms"),
             "p50_f2": Part(10 + F2_MS, "ms"),

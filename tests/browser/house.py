@@ -1,4 +1,4 @@
-"""The real product on a database of its own, and doors into it that are no browser."""
+"""The real product on a database of its own, and entry points into it that are no browser."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def document() -> dict[str, Any]:
     return json.loads(json.dumps(made))  # plain types
 
 
-# What a service signs for one delivery; no person calls it. doors.hook and test_hooks do.
+# What a service signs for one delivery; no person calls it. entries.hook and test_hooks do.
 SIGNED = [{"webhookSignature": []}]
 
 

@@ -18,7 +18,7 @@ CODE = re.compile(r"`([^`]+)`")
 CALL = re.compile(r"(?:GET|POST|PUT|PATCH|DELETE) /\S*")
 QUERY = re.compile(r"-?(?:status|agent|node|stuck|age|idle|cost|label|state\.[\w.]+|has):\S.*")
 SHELL = ("sh", "bash")
-DOOR = re.compile(r"(?:\./manage\.py|gatepost) ")
+PROGRAM = re.compile(r"(?:\./manage\.py|gatepost) ")
 
 
 def without_note(line: str) -> str:
@@ -34,14 +34,14 @@ def lines_of(block: str) -> list[str]:
 
 def is_unit(code: str) -> bool:
     """Whether code in the text of a page is something to perform."""
-    name, _, rest = DOOR.sub("", code).partition(" ")
+    name, _, rest = PROGRAM.sub("", code).partition(" ")
     verbs = (
         {verb.name for verb in getattr(command_named(name), "verbs", ())}
         if (name in COMMANDS)
         else set()
     )
     command = name in COMMANDS and (rest.split(" ")[0] in verbs if verbs else rest[:2] == "--")
-    typed = DOOR.match(code) is not None and "VERB" not in code
+    typed = PROGRAM.match(code) is not None and "VERB" not in code
     return bool(command or typed or CALL.fullmatch(code) or QUERY.fullmatch(code)) or (
         re.fullmatch(r"/[a-z][^\s`]*", code) is not None
     )
@@ -51,9 +51,9 @@ def parts_of(line: str) -> list[str]:
     """The commands of ours in a line of a shell, without what other programs do with them."""
     line = re.sub(r"\s*>\s*/dev/null", "", line)
     parts = [part.partition(" | ")[0] for part in re.split(r"\s+(?:&&|\|\|)\s+", line)]
-    ours = [part for part in parts if DOOR.match(part)] or parts[:1]
+    ours = [part for part in parts if PROGRAM.match(part)] or parts[:1]
     return [
-        re.sub(r"^token (?!create|list|revoke)", "token create ", DOOR.sub("", p)) for p in ours
+        re.sub(r"^token (?!create|list|revoke)", "token create ", PROGRAM.sub("", p)) for p in ours
     ]
 
 

@@ -48,7 +48,7 @@ class Cast:
     def sign_in(self) -> Cast:
         """All of them, once for the many tests that share this cast's transaction.
 
-        Each on a second device as well: some doors end what others hold.
+        Each on a second device as well: some entry points end what others hold.
         """
         for _ in range(2):
             self.sessions.update({name: self._session(name) for name in self.users})

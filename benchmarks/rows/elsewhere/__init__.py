@@ -1,1 +1,1 @@
-"""Rows about agents that work elsewhere: what they report through the HTTP door."""
+"""Rows about agents that work elsewhere: what they report through the HTTP API."""

@@ -1,4 +1,4 @@
-"""Row 18: steps that gatepost-client reports through the HTTP door, from processes of their own."""
+"""Row 18: steps that gatepost-client reports through the HTTP API, from processes of their own."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.browser import payments
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.pages.test_accessible import faults
-from tests.browser.pages.test_doors import post
+from tests.browser.pages.test_entries import post
 from tests.browser.screens import Screen
 
 pytestmark = pytest.mark.browser

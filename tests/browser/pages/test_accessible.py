@@ -20,7 +20,7 @@ from tests.browser.screens import PHONE, WIDE, Screen
 from tests.faults.bench import Case
 from tests.unit.checkpoints.builders import rows
 
-from .test_doors import forms, pages
+from .test_entries import forms, pages
 
 pytestmark = pytest.mark.browser
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

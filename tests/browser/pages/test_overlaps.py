@@ -16,7 +16,7 @@ from tests.browser.screens import PHONE, WIDE, Screen
 from tests.faults.bench import Case
 
 from .test_accessible import OTHERS, THEMES, wrong
-from .test_doors import forms, pages
+from .test_entries import forms, pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 MORE = {

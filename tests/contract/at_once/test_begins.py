@@ -16,7 +16,7 @@ from checkpoints.records import Position
 from checkpoints.states import EventKind
 from dashboard.identity import tokens
 from tests.contract.external.conftest import driver
-from tests.contract.external.door import Agent, Answer
+from tests.contract.external.entry import Agent, Answer
 from tests.support.cast import Cast, make_cast
 from workers.external.open_step import open_step
 from workers.external.reported import Reported, tool_of

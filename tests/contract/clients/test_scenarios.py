@@ -1,4 +1,4 @@
-"""The scenarios of the door by each client: the Python one, blocking and async, curl and node."""
+"""The scenarios of that API by each client: the Python one, blocking and async, curl and node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from gatepost_client import Refused
 from gatepost_client.wire.requests import request
 from gatepost_client.wire.transports import Awaiting, Blocking
-from tests.contract.external.door import Agent, Answer, Driver
+from tests.contract.external.entry import Agent, Answer, Driver
 from tests.contract.external.scenarios import SCENARIOS
 
 from .bench import SCRIPTS, Server
@@ -113,7 +113,7 @@ CLIENTS = {"blocking": blocking, "async": awaiting, "curl": curl, "node": node}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_each_client_does_every_scenario_of_the_door(client: str, server: Server) -> None:
+def test_each_client_does_every_scenario_of_the_entry(client: str, server: Server) -> None:
     driver = CLIENTS[client]
     done = []
     agents, people = server.operator.token, server.manager.token

@@ -13,7 +13,7 @@ from dashboard.identity import tokens
 from tests.contract.world import World
 from tests.support.cast import Cast
 
-from .door import Agent, Answer, Driver
+from .entry import Agent, Answer, Driver
 from .gateway import Gateway, gateway_in
 
 

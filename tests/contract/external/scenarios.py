@@ -1,4 +1,4 @@
-"""What every client of the door for agents that work elsewhere has to come through.
+"""What every client of the API for agents that work elsewhere has to come through.
 
 Each scenario is plain HTTP steps with an `Agent`, so it is the same for Django's test client, for
 a client library and for a language of its own. SCENARIOS names them all.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from .door import Agent
+from .entry import Agent
 
 SCENARIOS: dict[str, Callable[[Agent], None]] = {}
 

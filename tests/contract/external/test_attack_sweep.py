@@ -29,7 +29,7 @@ from dashboard.threads.pause import RESUME, Resume
 from tests.support.cast import Cast
 
 from .conftest import driver
-from .door import Agent, Answer
+from .entry import Agent, Answer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GATE = {"title": "Charge the card"}

@@ -25,7 +25,7 @@ from tests.support import decisions
 from tests.support.cast import Cast
 
 from .conftest import driver
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 GATE = {"title": "Charge the card"}

@@ -12,7 +12,7 @@ from approvals.policies.drafts import Draft
 from checkpoints import queries
 from tests.support.cast import Cast
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 GOOD: dict[str, Any] = {"node": "work", "kind": "activity", "tool": "read", "result": 1}

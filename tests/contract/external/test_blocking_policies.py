@@ -25,7 +25,7 @@ from tests.unit.workers.conftest import bench_of
 from tests.unit.workers.graphs.effects import disguised, gated, named_nodes
 
 from .conftest import driver
-from .door import Agent
+from .entry import Agent
 from .gateway import Gateway
 
 pytestmark = pytest.mark.django_db

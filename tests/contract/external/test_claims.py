@@ -18,7 +18,7 @@ from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 from tests.unit.dashboard import scene
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 OURS = "belongs-elsewhere"  # stands in everything of the other workspace

@@ -27,7 +27,7 @@ from tests.contract.written import everything
 from workers.external.otlp_wire import ReceivedSpan
 
 from .conftest import driver
-from .door import Driver
+from .entry import Driver
 from .gateway import ARGS, Gateway
 from .test_false_leases import CALLS
 
@@ -118,7 +118,7 @@ def _lease_of(thread: UUID) -> str:
 def test_only_the_gateway_takes_its_threads_and_reports_into_them(
     gateway: Gateway, world: World, situation: Callable[[Gateway], UUID]
 ) -> None:
-    """Every call of the door, by everybody with the scope `work`, also with the lease's own token.
+    """Every call of that API, by everybody with the scope `work`, also with the lease's own token.
 
     Whoever could take an approved call would answer the gateway's client in the server's place.
     """

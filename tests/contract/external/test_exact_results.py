@@ -12,7 +12,7 @@ from approvals.verification.proof import verify
 from checkpoints import queries
 from checkpoints.state import marked
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("F03")]
 RESULTS = [

@@ -16,7 +16,7 @@ from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.board.test_board_children import counted, listed
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 FRAMEWORKS = {"LangGraph": 3, "Pydantic AI": 2, 'an agent\'s "own" & <b>': 1, "": 1}

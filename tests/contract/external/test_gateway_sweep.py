@@ -1,6 +1,6 @@
 """Every way to a decision, times every way to call a tool through the gateway.
 
-Generated, as the sweep over the door: what is not exactly the decided call, by the token that asked
+Generated, as the sweep over that API: what is not exactly the decided call, by a token that asked
 for it, while the decision lives, never reaches the server.
 """
 

@@ -17,7 +17,7 @@ from dashboard.external import reports
 from dashboard.threads.fork import fork
 from tests.support.cast import Cast
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 KINDS = ["activity", "model", "effect"]
@@ -49,7 +49,7 @@ def demand(cast: Cast, condition: str = "tool == 'charge'") -> Any:
 @pytest.mark.slow
 @pytest.mark.requirement("E02")
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_spelling_of_any_kind_escapes_at_the_door(agent: Agent, cast: Cast, kind: str) -> None:
+def test_no_spelling_of_any_kind_escapes_at_the_entry(agent: Agent, cast: Cast, kind: str) -> None:
     demand(cast)
     held = refused = 0
     for n, tool in enumerate(SPELLINGS):

@@ -1,6 +1,6 @@
 """Each author of a call times each spelling of its tool, generated: none escapes a policy.
 
-The adapters' own flows run against the door in this process: those of scripts, of Pydantic AI and
+The adapters' own flows run against the entry in this process: those of scripts, of Pydantic AI and
 of OpenAI Agents, and what LangGraph's adapter records. `test_names_at_the_gateway.py` does the same
 for the MCP gateway.
 """
@@ -26,7 +26,7 @@ from gatepost_client.wire.requests import API
 from gatepost_client.wire.settings import Settings
 from tests.support.cast import Cast
 
-from .door import Agent
+from .entry import Agent
 from .test_names_and_kinds import SPELLINGS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("E02")]

@@ -9,7 +9,7 @@ from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 

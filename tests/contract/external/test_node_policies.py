@@ -16,7 +16,7 @@ from dashboard.threads.fork import fork as fork_thread
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from tests.support.cast import Cast
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 NODES = ["look", "pay"]

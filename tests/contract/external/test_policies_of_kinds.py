@@ -1,4 +1,4 @@
-"""A policy on a tool holds its calls at the door, whatever kind the agent gives them."""
+"""A policy on a tool holds its calls at the entry point, whatever kind the agent gives them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from approvals.verification.proof import verify
 from checkpoints import queries
 from tests.support.cast import Cast
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 KINDS = ["activity", "model", "effect"]

@@ -9,7 +9,7 @@ import pytest
 from checkpoints.queries import past
 from checkpoints.state import deltas
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 

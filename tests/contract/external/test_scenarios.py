@@ -1,4 +1,4 @@
-"""The scenarios of the door by Django's own test client; other clients run the same elsewhere."""
+"""The scenarios of that API by Django's own test client; other clients run the same elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from approvals.verification.proof import verify
 
-from .door import Agent
+from .entry import Agent
 from .scenarios import SCENARIOS
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from dashboard.wording import why as wording
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from checkpoints import store
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 
-from .door import Agent
+from .entry import Agent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("G06")]
 

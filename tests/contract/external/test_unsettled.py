@@ -12,7 +12,7 @@ from django.db import connection
 from checkpoints import chain, leases, queries
 from checkpoints.errors import LeaseLost
 from dashboard.external import reports
-from tests.contract.external.door import Agent
+from tests.contract.external.entry import Agent
 from tests.support.cast import Cast
 from workers.external import committed
 

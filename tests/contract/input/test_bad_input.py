@@ -36,7 +36,7 @@ POSTS = sorted(one.id for one in operations().values() if one.method == "post")
 ALL = sorted(operations())
 
 
-class Door:
+class Entry:
     """One person at one call; counts what was refused."""
 
     def __init__(self, world: World, operation: Operation) -> None:
@@ -99,9 +99,9 @@ TAKEN = ("threads_capsule", "records_export")
 
 
 @pytest.fixture
-def door(world: World, request: pytest.FixtureRequest) -> Iterator[Door]:
+def entry(world: World, request: pytest.FixtureRequest) -> Iterator[Entry]:
     """Afterwards nothing in the database may be other than before."""
-    made = Door(world, operations()[request.param])
+    made = Entry(world, operations()[request.param])
     before = everything()
     yield made
     after = everything()
@@ -110,7 +110,7 @@ def door(world: World, request: pytest.FixtureRequest) -> Iterator[Door]:
 
 
 def every(names: list[str]) -> Any:
-    return pytest.mark.parametrize("door", names, indirect=True)
+    return pytest.mark.parametrize("entry", names, indirect=True)
 
 
 # --- bodies ---------------------------------------------------------------------------------------
@@ -118,53 +118,53 @@ def every(names: list[str]) -> Any:
 
 @pytest.mark.slow
 @every(BODIES)
-def test_values_that_nobody_may_store(door: Door) -> None:
+def test_values_that_nobody_may_store(entry: Entry) -> None:
     for what, value in hostile.POISONS.items():
-        if what == "more digits than a double" and door.operation.id == "otlp_traces":
+        if what == "more digits than a double" and entry.operation.id == "otlp_traces":
             continue  # measurements, which exporters print with 17 digits
-        problem = door.refused(door.send(hostile.with_poison(door.call.body, value)), 400)
+        problem = entry.refused(entry.send(hostile.with_poison(entry.call.body, value)), 400)
         closed = "never closed" not in what
         assert problem["path"].startswith("$.poison" if closed else "$"), (what, problem)
     twice = b'{"poison": 1, "poison": 2}'
-    door.refused(door.send(twice), 400, path="$.poison")
+    entry.refused(entry.send(twice), 400, path="$.poison")
 
 
 @pytest.mark.slow
 @every(BODIES)
-def test_bodies_that_are_no_json(door: Door) -> None:
+def test_bodies_that_are_no_json(entry: Entry) -> None:
     for raw in hostile.UNREADABLE.values():
-        door.refused(door.send(raw), 400)
+        entry.refused(entry.send(raw), 400)
 
 
 @pytest.mark.nightly
 @every(POSTS)
-def test_bodies_that_are_too_large(door: Door) -> None:
+def test_bodies_that_are_too_large(entry: Entry) -> None:
     for size in (5 * hostile.MB, 10 * hostile.MB):
         body = hostile.with_poison({}, '"' + "x" * size + '"')
-        door.refused(door.send(body), *((413,) if door.operation.id in JSON else (415,)))
+        entry.refused(entry.send(body), *((413,) if entry.operation.id in JSON else (415,)))
 
 
 @pytest.mark.slow
 @every(STATED)
-def test_bodies_of_another_shape(door: Door) -> None:
+def test_bodies_of_another_shape(entry: Entry) -> None:
     for raw in hostile.NO_OBJECTS:
-        door.refused(door.send(raw.encode()), 422, path="$")
-    door.refused(door.send(hostile.with_poison(door.call.body, "1")), 422, path="$.poison")
+        entry.refused(entry.send(raw.encode()), 422, path="$")
+    entry.refused(entry.send(hostile.with_poison(entry.call.body, "1")), 422, path="$.poison")
 
 
 @every(LISTS)
-def test_lists_with_an_item_that_is_refused(door: Door) -> None:
+def test_lists_with_an_item_that_is_refused(entry: Entry) -> None:
     """Nothing of the list is done where one item cannot even be read."""
-    good = door.call.body[0]
+    good = entry.call.body[0]
     for what, value in hostile.POISONS.items():
         item = hostile.with_poison(good, value)
-        problem = door.refused(door.send(b"[" + item + b"]"), 400)
+        problem = entry.refused(entry.send(b"[" + item + b"]"), 400)
         closed = "never closed" not in what
         assert problem["path"].startswith("$[0].poison" if closed else "$"), (what, problem)
     for raw in hostile.UNREADABLE.values():
-        door.refused(door.send(raw), 400)
+        entry.refused(entry.send(raw), 400)
     for raw in ("{}", "1", '"x"', "null", "true", "[]", "[1]", "[[]]", "[null]"):
-        door.refused(door.send(raw.encode()), 422)
+        entry.refused(entry.send(raw.encode()), 422)
     for change in (
         {"id": "no-id"},
         {"id": 7},
@@ -174,13 +174,13 @@ def test_lists_with_an_item_that_is_refused(door: Door) -> None:
         {"what_next": "explode"},
         {"poison": 1},
     ):
-        items = [*door.call.body, {**good, **change}]
-        problem = door.refused(door.send(json.dumps(items).encode()), 422)
+        items = [*entry.call.body, {**good, **change}]
+        problem = entry.refused(entry.send(json.dumps(items).encode()), 422)
         assert problem["path"] == f"$[{len(items) - 1}].{next(iter(change))}", problem
     for name in ("id", "verdict", "proposal_hash"):
         rest = {key: value for key, value in good.items() if key != name}
-        door.refused(door.send(json.dumps([rest]).encode()), 422, path=f"$[0].{name}")
-    door.refused(door.send(json.dumps([good] * 201).encode()), 422, path="$")
+        entry.refused(entry.send(json.dumps([rest]).encode()), 422, path=f"$[0].{name}")
+    entry.refused(entry.send(json.dumps([good] * 201).encode()), 422, path="$")
 
 
 def schema_of(operation: Operation) -> dict[str, Any]:
@@ -199,25 +199,25 @@ def fits(schema: dict[str, Any], value: Any) -> bool:
 
 @pytest.mark.nightly
 @every(STATED)
-def test_members_of_another_type(door: Door) -> None:
-    schema = schema_of(door.operation)
-    good = door.call.body or {}
+def test_members_of_another_type(entry: Entry) -> None:
+    schema = schema_of(entry.operation)
+    good = entry.call.body or {}
     for name, value in hostile.misfits(schema, fits):
-        problem = door.refused(door.send(json.dumps({**good, name: value}).encode()), 422)
+        problem = entry.refused(entry.send(json.dumps({**good, name: value}).encode()), 422)
         assert problem["path"].startswith(f"$.{name}"), (name, value, problem)
     for name in schema.get("required", ()):
         rest = {key: value for key, value in good.items() if key != name}
-        door.refused(door.send(json.dumps(rest).encode()), 422, path=f"$.{name}")
-        door.refused(door.send(b"{}"), 422)
-        door.refused(door.send(b""), 422)
-    assert door.refusals or not schema.get("properties")
-    door.refused(door.send(b"[]"), 422)
+        entry.refused(entry.send(json.dumps(rest).encode()), 422, path=f"$.{name}")
+        entry.refused(entry.send(b"{}"), 422)
+        entry.refused(entry.send(b""), 422)
+    assert entry.refusals or not schema.get("properties")
+    entry.refused(entry.send(b"[]"), 422)
 
 
 @pytest.mark.slow
 @every(POSTS)
-def test_other_content_types(door: Door) -> None:
-    body = door.good_body() or b"{}"
+def test_other_content_types(entry: Entry) -> None:
+    body = entry.good_body() or b"{}"
     for kind in (
         "text/plain",
         "text/html",
@@ -228,49 +228,49 @@ def test_other_content_types(door: Door) -> None:
         "/",
         "json",
         "a/b/c;;;=",
-        "application/json" if door.operation.id not in JSON else "multipart/form-data",
+        "application/json" if entry.operation.id not in JSON else "multipart/form-data",
     ):
-        door.refused(door.send(body, kind=kind), 415, 400)
+        entry.refused(entry.send(body, kind=kind), 415, 400)
 
 
 # --- addresses ------------------------------------------------------------------------------------
 
 
-def paths(door: Door) -> Iterator[str]:
+def paths(entry: Entry) -> Iterator[str]:
     """The call's path with ids that are unknown, of another workspace, or none."""
-    world = door.world
+    world = entry.world
     others = {
         "thread_id": (world.foreign, world.gate.id),
         "approval_id": (world.foreign_gate.id, world.gate.thread),
         # People have numbers, so 1 may be somebody.
         "user_id": (world.cast.users["stranger"].pk, 2**31 - 1, 2**63, 10**30),
     }
-    for name in door.call.params:
+    for name in entry.call.params:
         numbers = [] if name == "user_id" else ["1"]
         ids = [uuid4(), *others.get(name, ()), "no-id", *numbers, "0" * 5_000, "a'b", "%"]
         for value in map(str, ids):
-            yield address(door.operation, Call({**door.call.params, name: value}))
+            yield address(entry.operation, Call({**entry.call.params, name: value}))
 
 
 @pytest.mark.slow
 @every([name for name in ALL if "{" in operations()[name].path])
-def test_ids_of_nothing_and_of_others(door: Door) -> None:
-    for path in paths(door):
-        door.refused(door.send(door.good_body(), path=path), 404)
+def test_ids_of_nothing_and_of_others(entry: Entry) -> None:
+    for path in paths(entry):
+        entry.refused(entry.send(entry.good_body(), path=path), 404)
     for raw in ("%00", "%0a", "a%0d%0ab", "%ff", "%ED%A0%80", "..", "%2e%2e%2f"):
-        path = door.operation.path.replace("{thread_id}", raw).replace("{approval_id}", raw)
+        path = entry.operation.path.replace("{thread_id}", raw).replace("{approval_id}", raw)
         path = path.replace("{name}", raw)
-        door.refused(door.send(door.good_body(), path=path), 404, 422)
+        entry.refused(entry.send(entry.good_body(), path=path), 404, 422)
 
 
 @pytest.mark.nightly
 @every(ALL)
-def test_other_methods_and_addresses(door: Door) -> None:
-    known = {one.method for one in operations().values() if one.path == door.operation.path}
+def test_other_methods_and_addresses(entry: Entry) -> None:
+    known = {one.method for one in operations().values() if one.path == entry.operation.path}
     for method in {"get", "post", "put", "patch", "delete"} - known:
-        door.refused(door.send(door.good_body(), method=method.upper()), 405)
-    door.refused(door.send(door.good_body(), method="BREW"), 405)
-    bare = door.path.partition("?")[0]
+        entry.refused(entry.send(entry.good_body(), method=method.upper()), 405)
+    entry.refused(entry.send(entry.good_body(), method="BREW"), 405)
+    bare = entry.path.partition("?")[0]
     for path in (
         f"{bare}more/",
         f"{bare}%00",
@@ -278,8 +278,8 @@ def test_other_methods_and_addresses(door: Door) -> None:
         bare.rstrip("/") if bare.endswith("/") else f"{bare}/",
         bare.replace("/v1/", "/v0/"),
     ):
-        door.refused(door.send(door.good_body(), path=path), 404)
-    assert door.send(door.good_body(), method="OPTIONS").status_code in (200, 405)
+        entry.refused(entry.send(entry.good_body(), path=path), 404)
+    assert entry.send(entry.good_body(), method="OPTIONS").status_code in (200, 405)
 
 
 # --- query parameters -----------------------------------------------------------------------------
@@ -287,38 +287,40 @@ def test_other_methods_and_addresses(door: Door) -> None:
 
 @pytest.mark.nightly
 @every([name for name in ALL if operations()[name].query])
-def test_query_parameters(door: Door) -> None:
-    bare = door.path.partition("?")[0]
-    for name in door.operation.query:
-        rest = "".join(f"{k}={quote(v)}&" for k, v in door.call.query.items() if k != name)
+def test_query_parameters(entry: Entry) -> None:
+    bare = entry.path.partition("?")[0]
+    for name in entry.operation.query:
+        rest = "".join(f"{k}={quote(v)}&" for k, v in entry.call.query.items() if k != name)
         for text in hostile.TEXTS:
             path = f"{bare}?{rest}{name}={quote(text)}"
-            door.refused(door.send(door.good_body(), path=path), 422, path=name)
+            entry.refused(entry.send(entry.good_body(), path=path), 422, path=name)
         for text in (*map(quote, hostile.ODD_TEXTS), "%FF", "%", "%ED%A0%80", "1&" + name + "=2"):
             path = f"{bare}?{rest}{name}={text}"
-            if door.operation.method == "get":
-                door.unharmed(door.send(path=path))
+            if entry.operation.method == "get":
+                entry.unharmed(entry.send(path=path))
             else:
-                door.refused(door.send(door.good_body(), path=path), 422, path=name)
+                entry.refused(entry.send(entry.good_body(), path=path), 422, path=name)
 
 
 @pytest.mark.nightly
 @every(ALL)
-def test_calls_take_no_other_query_parameters(door: Door) -> None:
+def test_calls_take_no_other_query_parameters(entry: Entry) -> None:
     """A mistyped name is refused by name, beside good ones too, and so is one that comes twice."""
-    bare, _, good = door.path.partition("?")
-    names = door.operation.query
+    bare, _, good = entry.path.partition("?")
+    names = entry.operation.query
     typos = {name[:-2] + name[-1] + name[-2] for name in names if len(name) > 2} - {*names}
     for name in sorted(typos | {"previw", "Preview", "wiat", "agnet", "page", "x" * 1_000, "é"}):
         for rest in ("", f"&{good}" if good else ""):
             query = f"{quote(name)}=1{rest}"
-            door.refused(door.send(door.good_body(), path=f"{bare}?{query}"), 422, path=name[:80])
+            entry.refused(
+                entry.send(entry.good_body(), path=f"{bare}?{query}"), 422, path=name[:80]
+            )
     for name in ("preview%00=1", "preview[]=1", "%F0%9F%92%A9=1", "=1"):
-        door.refused(door.send(door.good_body(), path=f"{bare}?{name}"), 422)
+        entry.refused(entry.send(entry.good_body(), path=f"{bare}?{name}"), 422)
     for name in names:
-        value = quote(door.call.query.get(name, "1"))
+        value = quote(entry.call.query.get(name, "1"))
         twice = f"{bare}?{name}={value}&{name}={value}"
-        problem = door.refused(door.send(door.good_body(), path=twice), 422)
+        problem = entry.refused(entry.send(entry.good_body(), path=twice), 422)
         if not good:
             assert problem["path"] == name
 
@@ -329,22 +331,22 @@ CURSORS.remove("records_export")
 
 
 @every(CURSORS)
-def test_cursors_of_other_lists(door: Door) -> None:
-    bare = door.path.partition("?")[0]
+def test_cursors_of_other_lists(entry: Entry) -> None:
+    bare = entry.path.partition("?")[0]
     lists = [operations()[name] for name in CURSORS]
-    cursors = ["x", "AAAA", "é", "MjAyNg", str(uuid4()), str(door.world.foreign_gate.id), "-1"]
+    cursors = ["x", "AAAA", "é", "MjAyNg", str(uuid4()), str(entry.world.foreign_gate.id), "-1"]
     for other in lists:
-        if other.id != door.operation.id:
-            call = example(door.world, other)
+        if other.id != entry.operation.id:
+            call = example(entry.world, other)
             query = {**call.query, "limit": "1"}
-            page = door.client.get(address(other, Call(call.params, query)))
+            page = entry.client.get(address(other, Call(call.params, query)))
             assert page.json()["next_cursor"], other.id
             cursors.append(page.json()["next_cursor"])
     for cursor in cursors:
-        numbers = "checkpoints" in door.operation.id and cursor.isdigit()
+        numbers = "checkpoints" in entry.operation.id and cursor.isdigit()
         if not numbers:
             path = f"{bare}?cursor={quote(cursor)}"
-            door.refused(door.send(path=path), 422, path="cursor")
+            entry.refused(entry.send(path=path), 422, path="cursor")
 
 
 # --- headers --------------------------------------------------------------------------------------
@@ -356,42 +358,42 @@ def headers(operation: Operation) -> list[str]:
 
 @pytest.mark.slow
 @every([name for name in ALL if "If-Match" in headers(operations()[name])])
-def test_versions(door: Door) -> None:
+def test_versions(entry: Entry) -> None:
     for value in ("x", '"x"', "-1", '"1", "2"', "9" * 5_000, "٣", '"\x00"', '"1.0"', "é"):
-        door.refused(door.send(door.good_body(), If_Match=value), 400, path="If-Match")
+        entry.refused(entry.send(entry.good_body(), If_Match=value), 400, path="If-Match")
     for value in ('"999999"', 'W/"0"', "0"):
-        problem = door.refused(door.send(door.good_body(), If_Match=value), 412)
+        problem = entry.refused(entry.send(entry.good_body(), If_Match=value), 412)
         assert problem["version"] > 0
 
 
 @pytest.mark.slow
 @every([name for name in ALL if "Idempotency-Key" in headers(operations()[name])])
-def test_idempotency_keys(door: Door) -> None:
+def test_idempotency_keys(entry: Entry) -> None:
     for value in ("", "x" * 256, "\x00", "a\tb", "é"):
-        answer = door.send(door.good_body(), Idempotency_Key=value)
-        door.refused(answer, 400, path="Idempotency-Key")
+        answer = entry.send(entry.good_body(), Idempotency_Key=value)
+        entry.refused(answer, 400, path="Idempotency-Key")
 
 
 @pytest.mark.nightly
 @every(ALL)
-def test_other_headers(door: Door) -> None:
-    body = b"" if door.call.files else door.good_body()
-    door.refused(door.send(body, Accept="image/png"), 406)
-    door.refused(door.send(body, Host="evil.example:99999"), 400)
-    if door.operation.method == "post":
-        door.refused(door.send(body, X_CSRFToken="d" * 32), 403)
-        door.refused(door.send(body, X_CSRFToken="\x00"), 403)
+def test_other_headers(entry: Entry) -> None:
+    body = b"" if entry.call.files else entry.good_body()
+    entry.refused(entry.send(body, Accept="image/png"), 406)
+    entry.refused(entry.send(body, Host="evil.example:99999"), 400)
+    if entry.operation.method == "post":
+        entry.refused(entry.send(body, X_CSRFToken="d" * 32), 403)
+        entry.refused(entry.send(body, X_CSRFToken="\x00"), 403)
     for accept in (";;;", "a/b/c", "application/json;q=x", "*", "é", "x" * 10_000):
-        answer = door.send(path="/api/v1/nowhere/", Accept=accept)
-        door.refused(answer, 404, 406)
+        answer = entry.send(path="/api/v1/nowhere/", Accept=accept)
+        entry.refused(answer, 404, 406)
     bare = Client(headers={"Authorization": "é" * 100})
     assert bare.get("/api/v1/threads/").status_code == 401
 
 
 @pytest.mark.nightly
 @every(ALL)
-def test_cookies_that_are_no_login(door: Door) -> None:
+def test_cookies_that_are_no_login(entry: Entry) -> None:
     for value in ('"a\\000bcdefghij"', "x" * 5_000, '"\\377\\376abcdefgh"', "\x01" * 20, "é" * 20):
         client = Client(headers={"Cookie": f"sessionid={value}; csrftoken={CSRF}"})
-        answer = client.generic(door.operation.method.upper(), door.path)
-        door.refused(answer, 401)
+        answer = client.generic(entry.operation.method.upper(), entry.path)
+        entry.refused(answer, 401)

@@ -135,7 +135,7 @@ def test_a_refusal_says_how_many_more_there_are(world: World) -> None:
 
 
 def test_every_refusal_is_bounded_by_itself() -> None:
-    """Whichever door shows it: API, page, hook, command."""
+    """Whichever entry point shows it: API, page, hook, command."""
     long = "\u0001" * 1_000_000
     several = Invalid.of(Fault(f"$.{long}{i}", long) for i in range(1_000))
     refusals = [

@@ -1,4 +1,4 @@
-"""Every limit at every door that takes values: 4xx with the place, and the thread as it was.
+"""Every limit at every entry that takes values: 4xx with the place, and the thread as it was.
 
 What a node, a tool or an edge gives is tried in tests/unit/workers/step/test_limits.py.
 """
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.django_db
 V1 = "/api/v1/threads/"
 # {limit: JSON text of a value beyond it}; NaN, Infinity and halves as Python writes them.
 TEXTS = {name: json.dumps(value) for name, value in BEYOND.items() if "type" not in name}
-# {door: (the end of its address, its body, where in it the value stands)}
-DOORS = {
+# {entry point: (the end of its address, its body, where in it the value stands)}
+ENTRIES = {
     "start": ("", '{"agent": "any", "input": {"facts": {"here": %s}}}', "$.input.facts.here"),
     "edit": (
         "THREAD/edit/",
@@ -76,8 +76,8 @@ def thread(cast: Cast) -> UUID:
     return made
 
 
-def send(client: Client, cast: Cast, thread: UUID, door: str, value: str) -> Any:
-    end, body, _ = DOORS[door]
+def send(client: Client, cast: Cast, thread: UUID, entry: str, value: str) -> Any:
+    end, body, _ = ENTRIES[entry]
     head = str(queries.thread(thread, workspace=cast.workspace).head)
     return client.post(
         V1 + end.replace("THREAD", str(thread)),
@@ -88,31 +88,31 @@ def send(client: Client, cast: Cast, thread: UUID, door: str, value: str) -> Any
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", TEXTS)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry", ENTRIES)
 def test_a_value_beyond_a_limit_is_refused_with_its_path(
-    operator: Client, cast: Cast, thread: UUID, door: str, limit: str
+    operator: Client, cast: Cast, thread: UUID, entry: str, limit: str
 ) -> None:
     before = everything()
-    answer = send(operator, cast, thread, door, TEXTS[limit])
+    answer = send(operator, cast, thread, entry, TEXTS[limit])
     assert answer.status_code in (400, 422), answer.content[:300]
     assert answer["Content-Type"] == "application/problem+json"
-    assert answer.json()["path"].startswith(DOORS[door][2])
+    assert answer.json()["path"].startswith(ENTRIES[entry][2])
     assert everything() == before
-    # The same door takes what is within the limits, and the thread goes on.
-    assert send(operator, cast, thread, door, '"fine"').status_code in (200, 201, 202)
+    # The same entry point takes what is within the limits, and the thread goes on.
+    assert send(operator, cast, thread, entry, '"fine"').status_code in (200, 201, 202)
     store.resume(thread, actor="user:1")
     drive(thread, 1)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry", ENTRIES)
 def test_what_is_too_large_is_refused(
-    operator: Client, cast: Cast, thread: UUID, door: str
+    operator: Client, cast: Cast, thread: UUID, entry: str
 ) -> None:
     before = everything()
-    answer = send(operator, cast, thread, door, json.dumps("x" * (LIMITS.request_bytes + 1)))
+    answer = send(operator, cast, thread, entry, json.dumps("x" * (LIMITS.request_bytes + 1)))
     assert answer.status_code == 413
     assert everything() == before
-    assert send(operator, cast, thread, door, '"fine"').status_code in (200, 201, 202)
+    assert send(operator, cast, thread, entry, '"fine"').status_code in (200, 201, 202)
 
 
 def test_a_state_that_grows_beyond_its_limit_is_refused(

@@ -1,4 +1,4 @@
-"""Every door counts who comes: one call too many is 429 and says when to come again."""
+"""Every entry point counts who comes: one call too many is 429 and says when to come again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIMITS = (
     "GATEPOST_UNKNOWN_PER_ADDRESS",
     "GATEPOST_VIOLATIONS_PER_ADDRESS",
 )
-# Doors that have a test of their own, each for its own limit.
+# Entry points that have a test of their own, each for its own limit.
 ELSEWHERE = {
     "/login/": "identity/test_rate_limits.py",
     "/login/code/": "identity/test_second_factor.py",

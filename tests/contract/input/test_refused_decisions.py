@@ -164,18 +164,18 @@ def by_page(cast: Cast, row: ApprovalRow, call: str, form: Sent) -> tuple[int, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", [by_page, by_api], ids=["page", "api"])
+@pytest.mark.parametrize("entry", [by_page, by_api], ids=["page", "api"])
 @pytest.mark.parametrize("what", CASES)
-def test_a_bad_decision_is_refused_in_words(cast: Cast, what: str, door: Any) -> None:
+def test_a_bad_decision_is_refused_in_words(cast: Cast, what: str, entry: Any) -> None:
     make, sent, status, words = CASES[what]
-    if door is by_page:
+    if entry is by_page:
         words = ON_THE_PAGE.get(what, words)
     row = make(cast)
     before = state(row)
     body = {"proposal_hash": row.proposal_hash, **sent}
-    got, message = door(cast, row, "decide", body)
+    got, message = entry(cast, row, "decide", body)
     # What can be no text at all is refused by the API before anybody reads it.
-    assert got == (400 if what == "a NUL" and door is by_api else status), message
+    assert got == (400 if what == "a NUL" and entry is by_api else status), message
     assert words.casefold() in message.casefold()
     assert state(row) == before
 
@@ -195,19 +195,19 @@ def test_a_second_tab_of_ones_own_is_answered_in_words(cast: Cast) -> None:
     assert "already decided this request" in text
 
 
-@pytest.mark.parametrize("door", [by_page, by_api], ids=["page", "api"])
+@pytest.mark.parametrize("entry", [by_page, by_api], ids=["page", "api"])
 @pytest.mark.parametrize("what", TAKE_BACK)
-def test_only_one_s_own_held_decision_is_taken_back(cast: Cast, what: str, door: Any) -> None:
+def test_only_one_s_own_held_decision_is_taken_back(cast: Cast, what: str, entry: Any) -> None:
     make, status = TAKE_BACK[what]
     row = make(cast)
     before = state(row)
-    got, message = door(cast, row, "take-back", {})
+    got, message = entry(cast, row, "take-back", {})
     assert got == status, message
     assert state(row) == before
 
 
-@pytest.mark.parametrize("door", [by_page, by_api], ids=["page", "api"])
-def test_an_id_that_nobody_knows_is_not_found(cast: Cast, door: Any) -> None:
+@pytest.mark.parametrize("entry", [by_page, by_api], ids=["page", "api"])
+def test_an_id_that_nobody_knows_is_not_found(cast: Cast, entry: Any) -> None:
     row = _open(cast)
     ghost = row.__class__(
         **{f: getattr(row, f) for f in row.__dataclass_fields__} | {"id": uuid4()}
@@ -216,7 +216,7 @@ def test_an_id_that_nobody_knows_is_not_found(cast: Cast, door: Any) -> None:
         ("decide", {"verdict": "approve", "proposal_hash": row.proposal_hash}),
         ("take-back", {}),
     ):
-        assert door(cast, ghost, call, body)[0] == 404
+        assert entry(cast, ghost, call, body)[0] == 404
     assert queries.approval(row.id, workspace=row.workspace).open
 
 

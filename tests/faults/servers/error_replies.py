@@ -30,8 +30,8 @@ class ErrorReplies:
         self._error: bytes | None = None
         self._closed = False
         self.answered = 0
-        self._door = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._door.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def begin(self, reply: str) -> None:
@@ -45,12 +45,12 @@ class ErrorReplies:
     def close(self) -> None:
         """No new connections; the old ones end."""
         self._closed = True
-        self._door.close()
+        self._listener.close()
 
     def _accept(self) -> None:
         while not self._closed:
             try:
-                client, _ = self._door.accept()
+                client, _ = self._listener.accept()
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()

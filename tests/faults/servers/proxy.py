@@ -40,8 +40,8 @@ class Proxy:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        self._door = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._door.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> int:
@@ -62,13 +62,13 @@ class Proxy:
 
     def close(self) -> None:
         """No new connections; the old ones are cut."""
-        self._door.close()
+        self._listener.close()
         self.cut()
 
     def _accept(self) -> None:
         while True:
             try:
-                client, _ = self._door.accept()
+                client, _ = self._listener.accept()
             except OSError:
                 return
             server = socket.socket(socket.AF_UNIX)

@@ -166,7 +166,7 @@ PHRASE = re.compile(
 )
 PLAIN_FOLDERS = (*FLOORS, "contrib", "clients", "templates")
 # Titles of things: what an auditor closes, an example's tool, a row of DESIGN's table of budgets.
-IN_DOCS = re.compile(r"the books|books the money|\bbook\(|trips\.book|Books a|book,|HTTP door")
+IN_DOCS = re.compile(r"the books|books the money|\bbook\(|trips\.book|Books a|book,")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 

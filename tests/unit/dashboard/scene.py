@@ -1,4 +1,4 @@
-"""Threads in the states that the doors meet, made without an engine."""
+"""Threads in the states that the entry points meet, made without an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every installation has: closed doors, a strict page policy, time-outs, silent logs."""
+"""What every installation has: closed by default, a strict page policy, time-outs, silent logs."""
 
 import logging
 import os

@@ -124,7 +124,7 @@ def test_the_page_opens_and_only_what_needs_the_state_says_so(
     assert regions_of(again) == regions_of(whole)
 
 
-def test_other_doors_to_it(cast: Cast, drive: Drive, client: Client) -> None:
+def test_other_entries_to_it(cast: Cast, drive: Drive, client: Client) -> None:
     """The records open; what needs the state is 503, what needs none is not."""
     request = drive.bench.open(drive.thread)
     head = drive.bench.row(drive.thread).head
@@ -202,12 +202,12 @@ def test_a_thread_whose_drive_is_away_is_not_called_broken(
     assert (code, len(output["broken"]), output["unverified"]) == (1, 1, [])
 
 
-@pytest.mark.parametrize("door", ["page", "api"])
-def test_a_decision_needs_no_contents(cast: Cast, drive: Drive, door: str) -> None:
+@pytest.mark.parametrize("entry", ["page", "api"])
+def test_a_decision_needs_no_contents(cast: Cast, drive: Drive, entry: str) -> None:
     request = drive.bench.open(drive.thread)
     reviewer: Client = cast.client("manager")
     drive.unmount()
-    if door == "page":
+    if entry == "page":
         message: Any = reviewer.post(
             f"/approvals/{request.id}/decide/",
             {

@@ -188,7 +188,7 @@ def test_a_disk_that_takes_nothing_fails_the_step_and_a_retry_goes_on(
 
 
 @pytest.mark.parametrize("how", MESSAGES)
-def test_at_the_doors_a_disk_that_takes_nothing_is_503(
+def test_at_the_entries_a_disk_that_takes_nothing_is_503(
     cast: Cast, tmp_path: Path, fill: Callable[[str], Callable[[], None]], how: str
 ) -> None:
     bench = replace(bench_of(agents.module_of("file")), workspace=cast.workspace)

@@ -14,7 +14,7 @@ from checkpoints import queries
 from tests.support.cast import Cast
 from workers.external.announcement import Announcement, announce
 
-from ..door import Agent
+from ..entry import Agent
 
 pytestmark = pytest.mark.django_db
 ARGS = {"amount": "10.00"}

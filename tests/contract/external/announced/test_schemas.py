@@ -1,4 +1,4 @@
-"""Schemas that an agent elsewhere brings: a broken one is refused at the door, with its path.
+"""Schemas that an agent elsewhere brings: a broken one is refused at the entry, with its path.
 
 One that got in some other way neither fetches an address nor lets anybody wait.
 """
@@ -18,7 +18,7 @@ from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.approvals.test_edit_preview import BROKEN
 
-from ..door import Agent, Answer
+from ..entry import Agent, Answer
 
 pytestmark = pytest.mark.django_db
 SECONDS = 120.0  # without bounds it takes years

@@ -14,7 +14,7 @@ from checkpoints.queries import InvalidQuery, Selection
 from dashboard.board.filters.address import readable
 from tests.support.cast import Cast
 
-from ..door import Agent
+from ..entry import Agent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("A06")]
 

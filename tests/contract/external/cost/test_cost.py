@@ -17,7 +17,7 @@ from dashboard.external import reports
 from dashboard.identity import rate_limits
 from tests.support.cast import Cast
 
-from ..door import Agent
+from ..entry import Agent
 
 CHANNELS = {"steps": "merge", "notes": "append"}
 # The token, its user with their roles; the lease, and in the same round trip the effects that are

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.things import make_factor
 from tests.contract.world import World, make_world
 from tests.docs.performing import Performance, in_days
-from tests.docs.units import DOOR, sections_of
+from tests.docs.units import PROGRAM, sections_of
 from tests.support.cast import Cast
 from tests.unit.approvals.news import endpoint
 
@@ -39,7 +39,7 @@ def world(cast: Cast) -> World:
 
 def fitting[T](table: dict[str, T], line: str) -> Iterator[T]:
     """What a table holds for the beginnings of a line, the longest last."""
-    typed = DOOR.sub("", line)
+    typed = PROGRAM.sub("", line)
     return (table[start] for start in sorted(table, key=len) if typed.startswith(start))
 
 

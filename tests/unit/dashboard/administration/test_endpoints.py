@@ -1,4 +1,4 @@
-"""Endpoints through their doors: the records, the API, `doctor`, the figures; and the link home."""
+"""Endpoints everywhere: records, the API, `doctor`, the figures; and the link home."""
 
 from __future__ import annotations
 

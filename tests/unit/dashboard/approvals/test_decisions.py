@@ -1,4 +1,4 @@
-"""Deciding through the door: teams, four eyes, many at once, taking back; API and command."""
+"""Deciding through the entry: teams, four eyes, many at once, taking back; API and command."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def strict(settings: Any) -> None:
 
 
 def saved_before(cast: Cast, url: str) -> UUID:
-    """A server with an address that no door takes today."""
+    """A server with an address that no entry point takes today."""
     row = add_mcp_server(cast.actor("admin"), "old", Wanted(url="https://a.example/mcp"))
     with connection.cursor() as cursor:
         cursor.execute("UPDATE gp_mcp_server SET url = %s WHERE id = %s", (url, row.id))

@@ -1,4 +1,4 @@
-"""Every door that names a credential, with every name that is not the workspace's: none leaves."""
+"""Every entry that names a credential, with every name that is not the workspace's: none leaves."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def listed(settings: Any, monkeypatch: pytest.MonkeyPatch, listener: Any) -> str
     return url
 
 
-def doors(cast: Cast, url: str, name: str) -> dict[str, Callable[[], Any]]:
+def entries(cast: Cast, url: str, name: str) -> dict[str, Callable[[], Any]]:
     """Each way to save a server with this credential."""
     admin = cast.actor("admin")
     bare = add_mcp_server(admin, "bare", Wanted(url=f"{url}/mcp"))
@@ -127,13 +127,13 @@ def doors(cast: Cast, url: str, name: str) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_no_door_takes_it_and_no_call_carries_it(
+def test_no_entry_takes_it_and_no_call_carries_it(
     cast: Cast, listener: Any, listed: str, name: str
 ) -> None:
-    for door, save in doors(cast, listed, name).items():
+    for entry, save in entries(cast, listed, name).items():
         with pytest.raises(ActionError):
             save()
-        assert not [r for r in queries.servers(cast.workspace) if r.credential], door
+        assert not [r for r in queries.servers(cast.workspace) if r.credential], entry
     bare = queries.server_named("bare", workspace=cast.workspace)
     with connection.cursor() as cursor:  # as an older version took it
         cursor.execute(

@@ -61,7 +61,7 @@ from tests.unit.dashboard import scene
 from tests.unit.dashboard.gateway.servers import remove_mcp_server
 
 HASH = "0" * 64
-# Reading; what people show of themselves, and a scope for it; a door of its own (test_scim.py).
+# Reading; what people show of themselves, and a scope for it; an entry of its own (test_scim.py).
 ELSEWHERE = {"read", "confirm", "decide_high", "scim"}
 
 

@@ -307,7 +307,7 @@ def test_a_factor_that_is_taken_away_past_the_log_is_found(
     assert "the second factor " in verify_workspace(cast.workspace).what
 
 
-# --- other doors ----------------------------------------
+# --- other entry points ----------------------------------------
 
 
 def test_the_api_does_what_the_page_does(cast: Cast, ada: Any, clock: Clock) -> None:
@@ -333,14 +333,14 @@ def test_an_admin_removes_it_by_page_call_and_command(cast: Cast, ada: Any, cloc
     admin = cast.client("admin")
     at = f"/admin/auth/user/{ada.pk}"
     assert "Remove the second factor" not in admin.get(f"{at}/change/").content.decode()
-    doors = (
+    entries = (
         lambda: admin.post(f"{at}/second-factor/remove/"),
         lambda: send(admin, f"users/{ada.pk}/second-factor/remove/", {}),
         lambda: call_command(
             "user", "remove-second-factor", ada.username, as_user="admin", stdout=StringIO()
         ),
     )
-    for door in doors:
+    for entry in entries:
         added(ada, clock)
         assert "Remove the second factor" in admin.get(f"{at}/change/").content.decode()
         page = admin.get(f"{at}/change/").content.decode()
@@ -350,7 +350,7 @@ def test_an_admin_removes_it_by_page_call_and_command(cast: Cast, ada: Any, cloc
             assert "</details>" not in fold
             assert " open" not in fold.partition(">")[0]
             assert ada.username in fold.partition('<p class="help">')[2]
-        door()
+        entry()
         if records.has_factor(ada.pk):  # a reviewer's: a second admin confirms it
             assert confirm_waiting(cast) == 1
         assert not records.has_factor(ada.pk)

@@ -1,4 +1,4 @@
-"""The door: a link works once, a password may not be guessed, demo people have their roles."""
+"""Sign-in: a link works once, a password may not be guessed, demo people have their roles."""
 
 from pathlib import Path
 from typing import Any

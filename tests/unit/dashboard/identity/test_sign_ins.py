@@ -90,7 +90,7 @@ def test_all_others_end_and_the_one_that_asks_goes_on(cast: Cast, ada: Any) -> N
     assert "Sign out all others" not in here.get("/account/sign-ins/").content.decode()
 
 
-def test_ending_the_one_that_asks_leads_to_the_door(cast: Cast, ada: Any) -> None:
+def test_ending_the_one_that_asks_leads_to_the_sign_in_page(cast: Cast, ada: Any) -> None:
     here = sign_in(ada)
     [row] = here.get("/api/v1/sign-ins/").json()["results"]
     assert here.post(f"/account/sign-ins/{row['id']}/end/").url == "/login/"
@@ -127,14 +127,14 @@ def test_an_admin_ends_all_of_a_person_by_page_call_and_command(cast: Cast, ada:
     admin = cast.client("admin")
     page = admin.get(f"/admin/auth/user/{ada.pk}/change/").content.decode()
     assert f"/admin/auth/user/{ada.pk}/sign-out/" in page
-    doors = (
+    entries = (
         lambda: admin.post(f"/admin/auth/user/{ada.pk}/sign-out/"),
         lambda: admin.post(f"/api/v1/users/{ada.pk}/sign-out/", **BODY),
         lambda: call_command("user", "sign-out", ada.username, as_user="admin", stdout=StringIO()),
     )
-    for door in doors:
+    for entry in entries:
         clients = [sign_in(ada), sign_in(ada)]
-        door()
+        entry()
         assert [client.get("/").status_code for client in clients] == [302, 302]
     assert len([e for e in events(cast) if e[0] == "login.ended"]) == 6
     stranger = cast.users["stranger"]

@@ -1,4 +1,4 @@
-"""Tokens at the door of the API: who comes in, what a scope opens, what the log says of it."""
+"""Tokens of the API: who comes in, what a scope opens, what the log says of it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_each_right_belongs_to_one_scope_and_each_scope_reads() -> None:
         opening = [scope for scope in SCOPES if action in SCOPES[scope]]
         assert opening == several.get(action, opening[:1]) != [], action
     assert not [scope for scope in SCOPES if SCOPES[scope] & SIGNED_IN]
-    # A directory has a door of its own, and no business with threads.
+    # A directory has an entry point of its own, and no business with threads.
     assert [scope for scope in SCOPES if "read" not in SCOPES[scope]] == ["scim"]
 
 

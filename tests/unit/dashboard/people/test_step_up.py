@@ -1,4 +1,4 @@
-"""Step-up: high risk is decided by somebody who has just shown who they are, by every door."""
+"""Step-up: high risk is decided by somebody who has just shown who they are, by every entry."""
 
 from __future__ import annotations
 

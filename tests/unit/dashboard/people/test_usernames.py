@@ -1,4 +1,4 @@
-"""One rule for usernames at every door: shown whole, and one person's in any case."""
+"""One rule for usernames at every entry point: shown whole, and one person's in any case."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ UNSEEN = {
     "private use": "ada\ue000",
     "space behind": "ada\u00a0",
 }
-type Door = Callable[[Cast, str], bool]  # True if it made or renamed somebody
+type Entry = Callable[[Cast, str], bool]  # True if it made or renamed somebody
 
 
 def superuser(cast: Cast) -> Any:
@@ -127,7 +127,7 @@ def by_single_sign_on(cast: Cast, name: str) -> bool:
     return True
 
 
-DOORS: dict[str, Door] = {
+ENTRIES: dict[str, Entry] = {
     "API": by_api,
     "admin site": by_admin_site,
     "admin site, renamed": renamed_by_admin_site,
@@ -147,21 +147,21 @@ def _around(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db
-@pytest.mark.parametrize("door", DOORS)
-def test_each_door_makes_people_whose_names_show_and_nobody_else(cast: Cast, door: str) -> None:
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_each_entry_makes_people_whose_names_show_and_nobody_else(cast: Cast, entry: str) -> None:
     users = get_user_model().objects
-    before = users.count() + (door == "SCIM, renamed")
+    before = users.count() + (entry == "SCIM, renamed")
     for why, name in UNSEEN.items():
-        if why == "space behind" and ("admin site" in door or door == "single sign-on"):
+        if why == "space behind" and ("admin site" in entry or entry == "single sign-on"):
             continue  # their forms take spaces away
-        assert not DOORS[door](cast, name), why
+        assert not ENTRIES[entry](cast, name), why
         users.filter(username="somebody").delete()
     # The names of others in another case are taken; nobody has come or changed so far.
     for name in ("OPERATOR", "Manager"):
-        assert not DOORS[door](cast, name), name
+        assert not ENTRIES[entry](cast, name), name
         users.filter(username="somebody").delete()
-    assert users.count() == before - (door == "SCIM, renamed")
-    assert DOORS[door](cast, "grace.hopper+1@example.com")
+    assert users.count() == before - (entry == "SCIM, renamed")
+    assert ENTRIES[entry](cast, "grace.hopper+1@example.com")
 
 
 @pytest.mark.django_db
@@ -194,16 +194,16 @@ def test_two_who_come_at_once_with_one_name_get_one_account(
     for turn in range(6):
         start = Barrier(2)
 
-        def come(door: str, name: str, start: Barrier = start) -> bool:
+        def come(entry: str, name: str, start: Barrier = start) -> bool:
             try:
                 start.wait(20)
-                return DOORS[door](cast, name)
+                return ENTRIES[entry](cast, name)
             finally:
                 connection.close()
 
         with ThreadPoolExecutor(2) as pool:
-            doors = zip(pair, (f"ada{turn}", f"ADA{turn}"), strict=True)
-            results = [one.result(30) for one in [pool.submit(come, *d) for d in doors]]
+            entries = zip(pair, (f"ada{turn}", f"ADA{turn}"), strict=True)
+            results = [one.result(30) for one in [pool.submit(come, *d) for d in entries]]
         rows = get_user_model().objects.filter(username__iexact=f"ada{turn}")
         assert rows.count() == sum(results), results
         made += rows.count()

@@ -92,7 +92,7 @@ def test_others_are_told_why_not(filled: Filled, who: str) -> None:
     assert "/admin/" not in page
 
 
-def test_strangers_come_to_the_door(filled: Filled) -> None:
+def test_strangers_are_sent_to_the_sign_in_page(filled: Filled) -> None:
     answer = Client().get("/admin/checkpoints/event/?since=day")
     assert answer.status_code == 302
     while answer.status_code == 302 and not answer["Location"].startswith("/login/"):

@@ -342,7 +342,7 @@ def test_users_are_never_deleted(cast: Cast, root: Client) -> None:
     assert root.get("/admin/auth/group/").status_code == 404
 
 
-def test_the_door_below_the_forms_checks_by_itself(cast: Cast) -> None:
+def test_the_entry_below_the_forms_checks_by_itself(cast: Cast) -> None:
     who = administrator_of(cast.users["admin"])
     viewer, stranger = cast.users["viewer"].pk, cast.users["stranger"].pk
     auditor = administrator_of(cast.users["auditor"])

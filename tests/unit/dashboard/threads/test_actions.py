@@ -1,4 +1,4 @@
-"""The one door: validation, and what each action does."""
+"""The one choke point: validation, and what each action does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cancel with undo through every door: what it would do, that it does it, and who may."""
+"""Cancel with undo through every entry point: what it would do, that it does it, and who may."""
 
 from __future__ import annotations
 

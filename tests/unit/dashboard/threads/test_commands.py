@@ -1,4 +1,4 @@
-"""`./manage.py threads` and `approve`: the same door, from a terminal."""
+"""`./manage.py threads` and `approve`: the same entry point, from a terminal."""
 
 from __future__ import annotations
 

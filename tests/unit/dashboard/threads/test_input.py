@@ -1,4 +1,4 @@
-"""New input by every door: who may, what is refused and why, what is shown until it is taken."""
+"""New input by every entry: who may, what is refused and why, what is shown until it is taken."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ MEMBERS = [
 
 
 def reads(cast: Cast, thread: object, tmp_path: Path) -> list[Any]:
-    """The state of a thread as each door gives it."""
+    """The state of a thread as each entry point gives it."""
     client = cast.client("operator")
     at = f"/api/v1/threads/{thread}/state/"
     with zipfile.ZipFile(export(thread, tmp_path, who="operator")) as packed:  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ def test_previews_and_save_points_say_the_sentence(cast: Cast, operator: Client)
     assert verify_thread(work.thread).intact
 
 
-# ---- requests: every door that shows one -------------------------------------------------------
+# ---- requests: every entry that shows one -------------------------------------------------------
 
 TITLE = "Is Tuesday's zebra fine?"  # the author's own, which stands nowhere else
 PLAN = "Pay 24 invoices, 222,532.88 EUR"

@@ -38,7 +38,7 @@ def is_clear(location: str, reason: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "location", ["raise", *hostile.DOORS, *hostile.UPDATES, *hostile.WAYS], ids=str
+    "location", ["raise", *hostile.ENTRIES, *hostile.UPDATES, *hostile.WAYS], ids=str
 )
 def test_each_hostile_value_ends_the_step_with_a_clear_reason(
     make_bench: Callable[[Any], Bench], location: str
@@ -46,7 +46,7 @@ def test_each_hostile_value_ends_the_step_with_a_clear_reason(
     bench = make_bench(hostile)
     unclear, failed = [], 0
     for value in hostile.VALUES:
-        thread = bench.start(door=location, value=value)
+        thread = bench.start(entry=location, value=value)
         row = bench.advance(thread)
         if row.status is Status.FAILED:
             failed += 1

@@ -201,7 +201,7 @@ def test_an_agent_without_message_channel_takes_nothing_and_loses_nothing(make_b
     bench = make_bench(samples)
     assert "inbox" not in samples.graph.describe_graph()
     thread = bench.start()
-    bench.send(thread, "hello")  # the doors refuse this; the store only keeps
+    bench.send(thread, "hello")  # the entry points refuse this; the store only keeps
     assert bench.advance(thread).status is Status.WAITING
     assert len(bench.waiting_inputs(thread)) == 1
 

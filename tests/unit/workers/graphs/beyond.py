@@ -1,4 +1,4 @@
-"""An agent that hands a value beyond a limit to the door it is told; `none` does nothing wrong."""
+"""An agent that hands a value beyond a limit to the entry it is told; `none` does nothing wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-# What no door takes: {limit: value}. `size` differs from door to door.
+# What no entry point takes: {limit: value}. `size` differs from entry point to entry point.
 BEYOND: dict[str, Any] = {
     "depth": nested(130),
     "key": {"k" * 1_001: 1},
@@ -35,15 +35,15 @@ BEYOND: dict[str, Any] = {
 LARGE = {"thought": 300 * 1024, "way": 300 * 1024, "title": 300 * 1024}
 
 
-def beyond(limit: str, door: str) -> Any:
+def beyond(limit: str, entry: str) -> Any:
     """The value, at `here` of an object."""
     if limit == "size":
-        return {"here": "x" * LARGE.get(door, 9 * MIB)}
+        return {"here": "x" * LARGE.get(entry, 9 * MIB)}
     return {"here": BEYOND[limit]}
 
 
 class Beyond(State):
-    door: str = "none"
+    entry: str = "none"
     limit: str = ""
     facts: Annotated[dict[str, Any], Merge()] = {}
     out: str = ""
@@ -53,8 +53,8 @@ class Odd(Exception):
     pass
 
 
-def giving(limit: str, door: str) -> Any:
-    return beyond(limit, door)
+def giving(limit: str, entry: str) -> Any:
+    return beyond(limit, entry)
 
 
 def taking(value: Any) -> str:
@@ -77,51 +77,51 @@ graph = Graph("beyond", Beyond)
 
 
 def choose(state: Beyond) -> Way:
-    if state.door == "way":
+    if state.entry == "way":
         return Way("end", _text(state.limit, "way"))
     return Way("end", "as ever")
 
 
-def _text(limit: str, door: str) -> str:
-    result = beyond(limit, door)["here"]
+def _text(limit: str, entry: str) -> str:
+    result = beyond(limit, entry)["here"]
     return str(result)
 
 
 @graph.node(then=choose, ways=("end",))
 def begin(state: Beyond, ctx: Context) -> dict[str, Any]:
-    door, limit = state.door, state.limit
-    if door == "update":
-        return {"facts": beyond(limit, door)}
-    if door == "result":
-        ctx.activity(giving, limit, door)
-    elif door == "arguments":
-        ctx.activity(taking, beyond(limit, door))
-    elif door == "effect arguments":
-        ctx.effect(take, {"value": beyond(limit, door)})
-    elif door == "effect result":
+    entry, limit = state.entry, state.limit
+    if entry == "update":
+        return {"facts": beyond(limit, entry)}
+    if entry == "result":
+        ctx.activity(giving, limit, entry)
+    elif entry == "arguments":
+        ctx.activity(taking, beyond(limit, entry))
+    elif entry == "effect arguments":
+        ctx.effect(take, {"value": beyond(limit, entry)})
+    elif entry == "effect result":
         ctx.effect(give, {"limit": limit})
-    elif door == "thought":
-        ctx.think("as follows", **beyond(limit, door))
-    elif door == "error":
-        raise Odd(_text(limit, door))
-    elif door == "error of an activity":
+    elif entry == "thought":
+        ctx.think("as follows", **beyond(limit, entry))
+    elif entry == "error":
+        raise Odd(_text(limit, entry))
+    elif entry == "error of an activity":
         ctx.activity(failing, limit)
-    elif door == "key":
-        ctx.activity(taking, 1, key=_text(limit, door))
-    elif door == "title":
-        ctx.effect(take, {"value": 1}, gate=Gate(_text(limit, door)))
-    elif door == "question":
-        ctx.ask(_text(limit, door))
-    elif door == "sleep":
+    elif entry == "key":
+        ctx.activity(taking, 1, key=_text(limit, entry))
+    elif entry == "title":
+        ctx.effect(take, {"value": 1}, gate=Gate(_text(limit, entry)))
+    elif entry == "question":
+        ctx.ask(_text(limit, entry))
+    elif entry == "sleep":
         ctx.sleep(BEYOND[limit])
-    elif door == "deadline":
+    elif entry == "deadline":
         ctx.effect(take, {"value": 1}, gate=Gate("Take it?", expires_in=BEYOND[limit]))
-    elif door == "refused":
+    elif entry == "refused":
         ctx.effect(take, {"value": 1}, gate=Gate("Refused by the database"))
-    elif door == "file name":
-        ctx.artifact(_text(limit, door), b"1", "text/plain")
-    elif door == "media type":
-        ctx.artifact("a", b"1", _text(limit, door))
+    elif entry == "file name":
+        ctx.artifact(_text(limit, entry), b"1", "text/plain")
+    elif entry == "media type":
+        ctx.artifact("a", b"1", _text(limit, entry))
     return {"out": "begun"}
 
 

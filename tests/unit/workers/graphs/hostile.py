@@ -98,7 +98,7 @@ class Inner(State):
 
 
 class Hostile(State):
-    door: str = "nothing"
+    entry: str = "nothing"
     value: str = ""
     facts: Annotated[dict[str, Any], Merge()] = {}
     items: Annotated[list[Any], Append()] = []
@@ -144,8 +144,8 @@ def progress(ctx: Context, **what: Any) -> None:
     ctx.activity(lambda: ctx.progress(**what), key="progress")
 
 
-Door = Callable[[Context, Any], Any]
-DOORS: dict[str, Door] = {
+Entry = Callable[[Context, Any], Any]
+ENTRIES: dict[str, Entry] = {
     "activity": lambda ctx, v: ctx.activity(v),
     "activity argument": lambda ctx, v: ctx.activity(take, v),
     "activity keyword": lambda ctx, v: ctx.activity(take, named=v),
@@ -232,21 +232,21 @@ graph = Graph("hostile", Hostile)
 
 
 def choose(state: Hostile) -> Any:
-    if state.door in WAYS:
-        return WAYS[state.door](VALUES[state.value]())
+    if state.entry in WAYS:
+        return WAYS[state.entry](VALUES[state.value]())
     return Way("end")
 
 
 @graph.node(then=choose, ways=("end",))
 def begin(state: Hostile, ctx: Context) -> Any:
-    if state.door in DOORS:
+    if state.entry in ENTRIES:
         current["value"] = value = VALUES[state.value]()
-        DOORS[state.door](ctx, value)
-    elif state.door == "raise":
+        ENTRIES[state.entry](ctx, value)
+    elif state.entry == "raise":
         error: Any = VALUES[state.value]()
         raise RuntimeError(error)
-    elif state.door in UPDATES:
-        return UPDATES[state.door](VALUES[state.value]())
+    elif state.entry in UPDATES:
+        return UPDATES[state.entry](VALUES[state.value]())
     return {"out": "begun"}
 
 

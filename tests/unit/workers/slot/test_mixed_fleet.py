@@ -152,7 +152,7 @@ def test_a_thread_is_left_to_the_worker_that_has_its_code(workspace: UUID) -> No
         for n in range(1, 4):
             assert other.take(thread) is None
             assert (row_of(thread).fence, kinds(thread)) == (0, ["thread.started"])
-            assert own.rings() == n, "the right one is told at its own door"
+            assert own.rings() == n, "the right one is told at its own entry point"
         assert other.next() is None, "it is not a reason to ring again and again"
         assert own.next() == thread
         assert own.work(thread).status is Status.SUCCEEDED

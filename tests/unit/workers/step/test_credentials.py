@@ -1,4 +1,4 @@
-"""A credential that an agent makes or meets is refused at each of its doors, and nothing has it."""
+"""A credential that an agent makes or meets is refused at each of its entries; nothing has it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def play(call: Any, **options: Any) -> Any:
     return thread
 
 
-DOORS: dict[str, tuple[Any, str]] = {
+ENTRIES: dict[str, tuple[Any, str]] = {
     "update": (lambda ctx: {"text": CANARY}, "The update holds what looks like a GitLab token at"),
     "item": (lambda ctx: {"items": ["a", f"b {CANARY}"]}, "a GitLab token at $.items[1]"),
     "name": (lambda ctx: {"headers": KEYED}, "a credential named 'password' at $.headers.password"),
@@ -112,11 +112,11 @@ DOORS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_it_is_refused_with_its_path(door: str) -> None:
-    call, reason = DOORS[door]
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_it_is_refused_with_its_path(entry: str) -> None:
+    call, reason = ENTRIES[entry]
     updates = ("update", "item", "name")
-    thread = play(call if door in updates else lambda ctx: call(ctx) and {})
+    thread = play(call if entry in updates else lambda ctx: call(ctx) and {})
     assert thread.status == "failed", thread.reason
     assert reason in thread.reason
     assert "leave it out" in thread.reason

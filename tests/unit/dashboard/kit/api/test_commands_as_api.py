@@ -19,7 +19,7 @@ from tests.unit.dashboard import scene
 
 @pytest.fixture
 def thread(cast: Cast) -> UUID:
-    """Two steps, an effect, paused; the person is the operator at both doors."""
+    """Two steps, an effect, paused; the person is the operator at both entry points."""
     work = scene.lease(scene.start(cast.workspace, scene.make_agent()))
     scene.step(work, report="one")
     scene.effect(work)

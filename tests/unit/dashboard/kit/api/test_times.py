@@ -1,4 +1,4 @@
-"""Times whose year in UTC does not exist are refused at every door that takes one."""
+"""Times whose year in UTC does not exist are refused at every entry point that takes one."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_without_a_role_there_is_a_page_that_says_so(examples: Examples) -> None
     assert "not a member of any workspace" in answer.content.decode()
 
 
-def test_anonymous_people_are_sent_to_the_door(examples: Examples) -> None:
+def test_anonymous_people_are_sent_to_the_sign_in_page(examples: Examples) -> None:
     client = Client()
     for path, _ in pages(examples).values():
         answer = client.get(path)

@@ -153,7 +153,7 @@ def test_what_cannot_be_read_is_said(cast: Cast, bench: Bench, thread: UUID, set
     with pytest.raises(Forbidden, match="Needs the role auditor"):
         reveal(cast.actor("admin"), thread, "findings")
     other = bench.start(patient="Bob", diagnosis="other words of Bob")
-    with taken_back():  # past all doors: the ciphertext of another thread
+    with taken_back():  # past all entry points: the ciphertext of another thread
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE gp_checkpoint DISABLE TRIGGER USER")
             cursor.execute(

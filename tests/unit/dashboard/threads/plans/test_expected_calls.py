@@ -234,7 +234,7 @@ def test_children_start_anew(cast: Cast) -> None:
     assert "reused_from" not in (spawned.usage or {})
 
 
-def test_the_doors_tell_it(
+def test_the_entries_tell_it(
     cast: Cast, bench: Bench, base: UUID, capsys: pytest.CaptureFixture[str]
 ) -> None:
     operator: Client = cast.client("operator")

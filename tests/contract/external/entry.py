@@ -1,4 +1,4 @@
-"""A client of the door for agents that work elsewhere, whatever sends its requests.
+"""A client of the API for agents that work elsewhere, whatever sends its requests.
 
 A driver is a function `send(method, path, body, headers) -> Answer`: Django's test client, a
 library in another language, curl. `path` begins behind `/api/v1`; `body` is JSON or None.

@@ -14,7 +14,7 @@ from django.urls import get_resolver, reverse
 from dashboard.approvals.decide_many import decide_many
 from dashboard.kit.action import ACTIONS
 from tests.contract.calls import example, send
-from tests.contract.doors.choke_point import EXTERNAL
+from tests.contract.entries.choke_point import EXTERNAL
 from tests.contract.example_calls import version_of
 from tests.contract.operations import operations
 from tests.contract.starts import noticed
@@ -141,7 +141,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
 QUERY = {"thread_rollback": "?checkpoint=0", "thread_fork": "?checkpoint=0"}
 # They show what stands in no answer to a GET: recovery codes, a decrypted value.
 ANSWERS = {"second_factor_add": 200, "thread_reveal": 200}
-# Addresses that only show, and the door itself.
+# Addresses that only show, and the sign-in itself.
 SHOWS = {
     "access_changes",
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
@@ -153,9 +153,9 @@ SHOWS = {
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
 # Of the login alone, the workspace that it acts in included; and a browser's reports, for the log.
-DOOR = {"login", "login_code", "logout", "welcome", "workspace", "violations"}
+SIGN_IN = {"login", "login_code", "logout", "welcome", "workspace", "violations"}
 # A browser creates a passkey for the page that it shows, and for nobody else.
-DOOR |= {"passkey_add"}
+SIGN_IN |= {"passkey_add"}
 
 
 def codes() -> dict[Any, str]:
@@ -235,7 +235,7 @@ def by_page(world: World, name: str) -> set[str]:
 def test_every_page_is_known() -> None:
     """A new address says here whether it changes something, and with which form."""
     known = {one.name for one in named(get_resolver().url_patterns)}
-    assert known == set(FORMS) | SHOWS | DOOR
+    assert known == set(FORMS) | SHOWS | SIGN_IN
 
 
 @pytest.mark.slow

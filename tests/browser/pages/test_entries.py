@@ -81,7 +81,7 @@ def test_an_auditor_sees_everything_and_can_press_nothing(
     for path in files(at_gate):
         assert auditor.page.request.get(auditor.base + path).status == 200
 
-    # The doors behind the buttons are closed too.
+    # The entry points behind the buttons are closed too.
     auditor.allow("status of 403")
     for path in forms(at_gate).values():
         auditor.open(path)
@@ -114,7 +114,9 @@ def test_a_stranger_sees_nothing(house: House, people: People, at_gate: Case) ->
         assert post(stranger, f"/threads/{at_gate.id}/{verb}/").status == 404
 
 
-def test_the_anonymous_are_led_to_the_door(house: House, people: People, at_gate: Case) -> None:
+def test_the_anonymous_are_sent_to_the_sign_in_page(
+    house: House, people: People, at_gate: Case
+) -> None:
     nobody = people("")
     paths = [*pages(at_gate).values(), *forms(at_gate).values(), *files(at_gate), "/api/docs/"]
     for path in paths:

@@ -1,4 +1,4 @@
-"""The calls of a directory (SCIM) as doors."""
+"""The calls of a directory (SCIM) as entry points."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dashboard.people.scim import urls as scim_urls
 from tests.contract.world import World
 
 from .calls import tokens_of
-from .door import Door, Knock, outcome_of
+from .entry import Entry, Knock, outcome_of
 
-# {address: {method: body}}; the person and the group are made for each door.
+# {address: {method: body}}; the person and the group are made for each entry point.
 SCIM: dict[str, dict[str, dict[str, Any]]] = {
-    "users": {"post": {"userName": "door-new"}},
+    "users": {"post": {"userName": "entry-new"}},
     "user": {
-        "put": {"userName": "door-changed"},
+        "put": {"userName": "entry-changed"},
         "patch": {"Operations": [{"op": "replace", "path": "active", "value": False}]},
         "delete": {},
     },
-    "groups": {"post": {"displayName": "door-new"}},
+    "groups": {"post": {"displayName": "entry-new"}},
     "group": {
-        "put": {"displayName": "door-changed"},
-        "patch": {"Operations": [{"op": "replace", "path": "displayName", "value": "door-2"}]},
+        "put": {"displayName": "entry-changed"},
+        "patch": {"Operations": [{"op": "replace", "path": "displayName", "value": "entry-2"}]},
         "delete": {},
     },
 }
@@ -40,11 +40,11 @@ SCIM: dict[str, dict[str, dict[str, Any]]] = {
 def scim(name: str, method: str, world: World, foreign: bool) -> Knock:
     """Call SCIM with the bearer token of a directory; the admin is a superuser meanwhile."""
     row = world.cast.users["admin"]
-    row.refresh_from_db()  # as it is once more, since the door before was taken back
+    row.refresh_from_db()  # as it is once more, since the entry point before was taken back
     change_account(row, {"is_superuser": True}, actor="user:0", workspace=world.cast.workspace)
     who = Administrator(world.cast.actor("admin"), superuser=True)
-    user = provisioned.provision(who, {"username": f"door-{uuid4().hex[:8]}"})
-    group = provisioned.add_group(who, name=f"door-{uuid4().hex[:8]}", members=[user.pk])
+    user = provisioned.provision(who, {"username": f"entry-{uuid4().hex[:8]}"})
+    group = provisioned.add_group(who, name=f"entry-{uuid4().hex[:8]}", members=[user.pk])
     ids = {"user": [user.pk], "group": [group.pk]}.get(name, [])
     path, bearers = reverse(f"scim:{name}", args=ids), tokens_of(world)
     raw = json.dumps(SCIM[name][method])
@@ -59,12 +59,12 @@ def scim(name: str, method: str, world: World, foreign: bool) -> Knock:
     return knock
 
 
-def scim_doors() -> Iterator[Door]:
+def scim_entries() -> Iterator[Entry]:
     for name, methods in SCIM.items():
         for method in methods:
             knock = partial(scim, name, method)
             # People and groups belong to the installation: there are none of another workspace.
-            yield Door("scim", f"{name} {method}", knock, names_things=False)
+            yield Entry("scim", f"{name} {method}", knock, names_things=False)
 
 
 def scim_addresses() -> set[str]:

@@ -59,7 +59,7 @@ def token(world: World, foreign: bool) -> str:
 
 def hook(world: World, foreign: bool) -> str:
     who = world.cast.actor("stranger" if foreign else "admin")
-    return str(hooking.created(who, f"door-{uuid4().hex[:8]}").id)
+    return str(hooking.created(who, f"entry-{uuid4().hex[:8]}").id)
 
 
 def identity(world: World, foreign: bool) -> str:
@@ -70,7 +70,7 @@ def identity(world: World, foreign: bool) -> str:
 def policy(world: World, foreign: bool) -> str:
     if not foreign:
         return str(world.policy)
-    draft = Draft(f"Door {uuid4().hex[:8]}", "tool == 'mail'")
+    draft = Draft(f"Entry point {uuid4().hex[:8]}", "tool == 'mail'")
     return str(policies.make(world.cast.elsewhere, draft, actor="user:0").policy)
 
 
@@ -78,7 +78,7 @@ def endpoint(world: World, foreign: bool) -> str:
     if not foreign:
         return str(world.hook)
     target = "https://agent.example/in"
-    wanted = MakeEndpoint(kind="webhook", name=f"door {uuid4().hex[:8]}", target=target)
+    wanted = MakeEndpoint(kind="webhook", name=f"entry point {uuid4().hex[:8]}", target=target)
     return str(MAKE.run(world.cast.actor("stranger"), wanted).id)
 
 
@@ -89,7 +89,7 @@ def inbound(world: World, foreign: bool) -> str:
 def mcp_server(world: World, foreign: bool) -> str:
     if not foreign:
         return str(world.mcp)
-    return str(make_mcp_server(world.cast.elsewhere, f"door-{uuid4().hex[:8]}"))
+    return str(make_mcp_server(world.cast.elsewhere, f"entry-{uuid4().hex[:8]}"))
 
 
 def breaker(world: World, foreign: bool) -> str:

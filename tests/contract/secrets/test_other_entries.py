@@ -1,4 +1,4 @@
-"""Canaries at the doors beside the API: forms of pages, files, webhooks, the MCP gateway, spans."""
+"""Canaries at the entries beside the API: forms of pages, files, webhooks, MCP gateway, spans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from checkpoints.state import marked
 from dashboard.gateway import calls
-from tests.contract.doors.test_pages_and_calls import FORMS, QUERY
+from tests.contract.entries.test_pages_and_calls import FORMS, QUERY
 from tests.contract.world import World
 from tests.contract.written import taken_back
 from tests.unit.dashboard import hooking

@@ -1,4 +1,4 @@
-"""Forms of the admin site as doors, and those that are closed."""
+"""Forms of the admin site as entry points, and those that are closed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from tests.contract.world import World
 from tests.unit.dashboard.gateway import listing
 
 from . import targets
-from .door import Door, Knock, addresses, answered, browsers
+from .entry import Entry, Knock, addresses, answered, browsers
 
 type Form = tuple[str, dict[str, Any]]
 
 
 def _policy_form() -> dict[str, Any]:
     initial = {name: one.initial for name, one in PolicyForm().fields.items() if one.initial}
-    payload = {"name": f"Door {uuid4().hex[:8]}", "condition": "tool == 'mail'", "action": "ask"}
+    payload = {
+        "name": f"Entry point {uuid4().hex[:8]}",
+        "condition": "tool == 'mail'",
+        "action": "ask",
+    }
     return {**initial, **payload, "undo_window": "0", "on_expiry": "expire", "number": "1"}
 
 
@@ -55,7 +59,7 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
         {"name": f"named-{uuid4().hex[:6]}"},
     ),
     "dashboard_token_revoke": lambda w, f: (targets.token(w, f), {}),
-    "approvals_hook_add": lambda w, f: ("", {"name": f"door-{uuid4().hex[:8]}"}),
+    "approvals_hook_add": lambda w, f: ("", {"name": f"entry-{uuid4().hex[:8]}"}),
     "approvals_hook_change": lambda w, f: (targets.hook(w, f), {"new_secret": "on"}),
     "approvals_hookidentity_add": lambda w, f: (
         "",
@@ -64,10 +68,13 @@ ADMIN: dict[str, Callable[[World, bool], Form]] = {
     "approvals_hookidentity_delete": lambda w, f: (targets.identity(w, f), {"post": "yes"}),
 }
 ADMIN |= {
-    "approvals_endpoint_add": lambda w, f: ("", {**ENDPOINT, "name": f"door {uuid4().hex[:8]}"}),
+    "approvals_endpoint_add": lambda w, f: (
+        "",
+        {**ENDPOINT, "name": f"entry point {uuid4().hex[:8]}"},
+    ),
     "approvals_endpoint_change": lambda w, f: (
         targets.endpoint(w, f),
-        {**ENDPOINT, "name": f"door {uuid4().hex[:8]}"},
+        {**ENDPOINT, "name": f"entry point {uuid4().hex[:8]}"},
     ),
     "approvals_endpoint_rotate": lambda w, f: (targets.endpoint(w, f), {}),
     "approvals_endpoint_switch": lambda w, f: (targets.endpoint(w, f), {"active": "0"}),
@@ -90,7 +97,7 @@ ADMIN |= {
 MCP = {"url": "https://mail.example/mcp"}
 SEEN = f"{hash_of(definition_of(listing.FORMER))}:add"
 ADMIN |= {
-    "mcp_server_add": lambda w, f: ("", {"name": f"door-{uuid4().hex[:8]}", **MCP}),
+    "mcp_server_add": lambda w, f: ("", {"name": f"entry-{uuid4().hex[:8]}", **MCP}),
     "mcp_server_change": lambda w, f: (targets.mcp_server(w, f), MCP),
     "mcp_server_switch": lambda w, f: (targets.mcp_server(w, f), {"active": "0"}),
     "mcp_server_tools": lambda w, f: (targets.mcp_server(w, f), {}),
@@ -155,10 +162,10 @@ def admin_form(name: str, world: World, foreign: bool) -> Knock:
     return knock
 
 
-def admin_forms() -> Iterator[Door]:
+def admin_forms() -> Iterator[Entry]:
     for name in ADMIN:
         things = has_row(name)
-        yield Door("admin", name, partial(admin_form, name), names_things=things)
+        yield Entry("admin", name, partial(admin_form, name), names_things=things)
 
 
 def admin_names() -> set[str]:

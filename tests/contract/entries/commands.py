@@ -1,4 +1,4 @@
-"""Verbs of commands as doors, and those for the host alone."""
+"""Verbs of commands as entry points, and those for the host alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.dashboard.command_list import command_named
 
 from . import declared
 from .admin_forms import MCP
-from .door import FORBIDDEN, MISSING, Door, Knock, swapped
+from .entry import FORBIDDEN, MISSING, Entry, Knock, swapped
 
 # Whoever may start these owns the machine: they ask for no role.
 HOST = {
@@ -72,21 +72,21 @@ NEW_FILE = "@a file that is not there yet@"
 
 
 def _file() -> str:
-    return str(Path(tempfile.mkdtemp(prefix="gp-door-")) / "kept.zip")
+    return str(Path(tempfile.mkdtemp(prefix="gp-entry-")) / "kept.zip")
 
 
 def _named(world: World, actor: str = "admin") -> str:
-    return hooking.created(world.cast.actor(actor), f"door-{uuid4().hex[:8]}").name
+    return hooking.created(world.cast.actor(actor), f"entry-{uuid4().hex[:8]}").name
 
 
 def _mapped(world: World) -> str:
-    hooking.made(world.cast, name := f"door-{uuid4().hex[:8]}", U1="manager")
+    hooking.made(world.cast, name := f"entry-{uuid4().hex[:8]}", U1="manager")
     return name
 
 
 def _unconfirmed(world: World) -> str:
     who = world.cast.actor("admin")
-    hook = hooking.created(who, f"door-{uuid4().hex[:8]}")
+    hook = hooking.created(who, f"entry-{uuid4().hex[:8]}")
     hooks.map_identity(who, hook.id, "U1", world.cast.users["operator"].pk)
     return hook.name
 
@@ -103,9 +103,9 @@ def _retained(world: World) -> list[Any]:
 
 
 def _budgeted(world: World) -> list[Any]:
-    wanted = budgets.SetBudget(scope="agent", name="door", max_cost="9")
+    wanted = budgets.SetBudget(scope="agent", name="entry", max_cost="9")
     budgets.SET.run(world.cast.actor("admin"), wanted)
-    return ["agent", "door"]
+    return ["agent", "entry"]
 
 
 def _linked(world: World) -> list[Any]:
@@ -114,8 +114,10 @@ def _linked(world: World) -> list[Any]:
 
 
 def _drafted() -> str:
-    path = Path(tempfile.mkdtemp(prefix="gp-door-")) / "policy.json"
-    path.write_text(json.dumps({"name": f"door {uuid4().hex[:8]}", "condition": "tool == 'pay'"}))
+    path = Path(tempfile.mkdtemp(prefix="gp-entry-")) / "policy.json"
+    path.write_text(
+        json.dumps({"name": f"entry point {uuid4().hex[:8]}", "condition": "tool == 'pay'"})
+    )
     return str(path)
 
 
@@ -136,14 +138,14 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "approve": lambda w: [w.gate.id, "--verdict", "approve"],
     "export": lambda w: [w.ended, "--to", NEW_FILE],
     "import": lambda w: [_exported(w)],
-    "hook create": lambda w: [f"door-{uuid4().hex[:8]}"],
+    "hook create": lambda w: [f"entry-{uuid4().hex[:8]}"],
     "hook rotate": lambda w: [_named(w)],
     "hook enable": lambda w: [_named(w)],
     "hook disable": lambda w: [_named(w)],
     "hook map": lambda w: [_named(w), "U1", "manager"],
     "hook unmap": lambda w: [_mapped(w), "U1"],
     "hook confirm": lambda w: [_unconfirmed(w), "U1"],
-    "user create": lambda w: [f"door-{uuid4().hex[:8]}", "--role", "viewer"],
+    "user create": lambda w: [f"entry-{uuid4().hex[:8]}", "--role", "viewer"],
     "user roles": lambda w: ["viewer", "viewer,operator"],
     "user change": lambda w: ["viewer", "--email", "v@example.com"],
     "workspace second-factor": lambda w: ["operator"],
@@ -161,7 +163,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "incident snooze": lambda w: [w.incident, "--for", "4h"],
     "subscription create": lambda w: ["--endpoint", w.mail, "--kind", "thread.failed"],
     "subscription quiet": lambda w: ["--hours", "22:00-07:00"],
-    "view save": lambda w: [f"door {uuid4().hex[:8]}", "--address", "status=failed"],
+    "view save": lambda w: [f"entry point {uuid4().hex[:8]}", "--address", "status=failed"],
     "view change": lambda w: [w.view, "--name", "Failed"],
     "view remove": lambda w: [w.view],
     "deputy name": lambda w: ["second_manager", "--until", "2030-01-01", "--from", "2029-12-01"],
@@ -174,7 +176,7 @@ COMMANDS: dict[str, Callable[[World], list[Any]]] = {
     "endpoint rotate": lambda w: [w.hook],
     "endpoint enable": lambda w: [w.hook],
     "endpoint disable": lambda w: [w.hook],
-    "mcp add": lambda w: [f"door-{uuid4().hex[:8]}", "--url", MCP["url"]],
+    "mcp add": lambda w: [f"entry-{uuid4().hex[:8]}", "--url", MCP["url"]],
     "mcp change": lambda w: ["notes", "--no-active"],
     "mcp remove": lambda w: ["notes"],
     "mcp tools": lambda w: ["notes"],
@@ -197,7 +199,7 @@ IDLE = {"hook enable", "import", "user enable", "endpoint enable"}
 # A trial only answers what would match; one policy alone has one place.
 IDLE |= {"policies_try", "external_check", "policy_move"}
 
-# Things of the operator: everybody may have such a one; who comes in by the door to this one.
+# Things of the operator: everybody may have such a one; who comes in by the entry to this one.
 THE_OPERATORS = dict.fromkeys(
     (
         *("subscription", "subscription_remove", "subscriptions_change", "subscriptions_remove"),
@@ -254,9 +256,9 @@ def command(name: str, world: World, foreign: bool) -> Knock:
     return knock
 
 
-def commands() -> Iterator[Door]:
+def commands() -> Iterator[Entry]:
     for name in COMMANDS:
-        yield Door(
+        yield Entry(
             "command",
             name,
             partial(command, name),

@@ -1,6 +1,6 @@
-"""Every door that changes something asks for the right first; a GET changes nothing.
+"""Every entry point that changes something asks for the right first; a GET changes nothing.
 
-The doors are enumerated from the product and counted; one that nobody has described in the module
+The entries are enumerated from the product and counted; one that nobody has described in the module
 of its kind fails here. Each is knocked at by nobody, by every role, by somebody of another
 workspace and with things of another workspace: what is refused writes not one row. Who may come in
 is not written down: it is what the choke point asked for when somebody came in.
@@ -38,10 +38,10 @@ from .calls import world_hook
 from .choke_point import decided, everybody, may_pass, watched
 from .commands import COMMANDS, HOST, IDLE, LOOK, THE_OPERATORS, verbs
 from .directory import SCIM, scim_addresses
-from .door import FORBIDDEN, MISSING, PEOPLE, REFUSED, Door, Knock, addresses, browsers
-from .doors import every
+from .entries import every
+from .entry import FORBIDDEN, MISSING, PEOPLE, REFUSED, Entry, Knock, addresses, browsers
 from .mcp_tools import MCP_TOOLS
-from .test_pages_and_calls import DOOR, FORMS, SHOWS
+from .test_pages_and_calls import FORMS, SHOWS, SIGN_IN
 
 EVERY = every()
 NAMED = [f"{one.kind} {one.name}" for one in EVERY]
@@ -51,11 +51,11 @@ INSIDE = [who for who in PEOPLE if who and CAST[who][0] == "default"]
 # --- all of them are known ------------------------------------------------------------------------
 
 
-def test_every_door_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_entry_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     """The tables of the modules here are exactly what the product has."""
     known = {name for name, _ in addresses()}
     pages = {name for name in known if ":" not in name}
-    assert pages == set(FORMS) | SHOWS | DOOR
+    assert pages == set(FORMS) | SHOWS | SIGN_IN
     calls = {name for name in known if name.startswith("api:")}
     described = {resolved(one.path) for one in operations().values()}
     assert calls - described == {"api:hook", "api:schema", "api:docs", "api:"}
@@ -69,7 +69,7 @@ def test_every_door_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     counted = Counter(one.kind for one in EVERY)
     with capsys.disabled():
         text = ", ".join(f"{n} {kind}" for kind, n in counted.items())
-        print(f"\n{len(EVERY)} doors that change something: {text}")
+        print(f"\n{len(EVERY)} entry points that change something: {text}")
     assert len(EVERY) == len(set(NAMED)) > 70
 
 
@@ -101,12 +101,12 @@ def test_sockets_have_one_message_and_it_changes_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", EVERY, ids=NAMED)
-def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
-    knock = door.prepare(world, False)
-    rights, insiders = opened(world, door, knock)
-    outside = ["nobody", *([None] if door.nobody else [])]
-    if door.names_things:
+@pytest.mark.parametrize("entry", EVERY, ids=NAMED)
+def test_nobody_comes_in_without_the_right(world: World, entry: Entry) -> None:
+    knock = entry.prepare(world, False)
+    rights, insiders = opened(world, entry, knock)
+    outside = ["nobody", *([None] if entry.nobody else [])]
+    if entry.names_things:
         outside.append("stranger")  # elsewhere they may make things of their own
     refused = [who for who in INSIDE if who not in insiders]
 
@@ -115,12 +115,12 @@ def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
 
     answers, written = changes(all_others)
     assert not written, (written, answers)
-    if door.nobody:
+    if entry.nobody:
         assert answers.pop(None) == REFUSED
     for who in outside:
         if who is not None:
             assert answers.pop(who) in {REFUSED, FORBIDDEN, MISSING}, (who, answers)
-    if door.name in THE_OPERATORS:
+    if entry.name in THE_OPERATORS:
         assert "in" not in answers.values(), answers
     else:
         assert set(answers.values()) <= {FORBIDDEN}, (rights, answers)
@@ -130,49 +130,49 @@ def test_nobody_comes_in_without_the_right(world: World, door: Door) -> None:
     assert len(refused) >= keeps_out or rights <= for_all, "whom does it keep out?"
 
 
-def opened(world: World, door: Door, knock: Knock) -> tuple[set[str], list[str]]:
+def opened(world: World, entry: Entry, knock: Knock) -> tuple[set[str], list[str]]:
     """(the rights that the choke point asked for, who has them); somebody came in by them."""
     came, rights, functions, written = [], set[str](), set[str](), set[str]()
     for who in INSIDE:
         with taken_back():
             (answer, seen), tables = changes(lambda who=who: watched(lambda: knock(who)))
-        if answer == "in" or (door.name in IDLE and answer != FORBIDDEN):
+        if answer == "in" or (entry.name in IDLE and answer != FORBIDDEN):
             came.append(who)
             rights |= seen.rights
             functions |= seen.functions
             written |= tables
-            assert seen.functions, f"{door.name} changes something past the choke point"
-    assert came, f"{door.name} lets nobody in"
-    assert written or door.name in IDLE, f"{door.name} changes nothing"
+            assert seen.functions, f"{entry.name} changes something past the choke point"
+    assert came, f"{entry.name} lets nobody in"
+    assert written or entry.name in IDLE, f"{entry.name} changes nothing"
     rights -= {"read"}
-    if door.kind == "admin":
+    if entry.kind == "admin":
         # Forms of people ask `administering`, for the role itself.
         assert came == ["admin"], came
     else:
         assert rights, f"{functions} ask for no right"
         expected = [who for who in INSIDE if may_pass(rights, who)]
-        if door.name in THE_OPERATORS:
-            expected = [who for who in expected if who in THE_OPERATORS[door.name]]
+        if entry.name in THE_OPERATORS:
+            expected = [who for who in expected if who in THE_OPERATORS[entry.name]]
         assert came == expected, (came, rights)
-    CAME[door] = came
+    CAME[entry] = came
     return rights, came
 
 
-# {door: who came in by it}, as found out above.
-CAME: dict[Door, list[str]] = {}
+# {entry point: who came in by it}, as found out above.
+CAME: dict[Entry, list[str]] = {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "door", [one for one in EVERY if one.names_things], ids=lambda one: f"{one.kind} {one.name}"
+    "entry", [one for one in EVERY if one.names_things], ids=lambda one: f"{one.kind} {one.name}"
 )
-def test_things_of_others_are_not_there(world: World, door: Door) -> None:
+def test_things_of_others_are_not_there(world: World, entry: Entry) -> None:
     """Whoever may everything here finds nothing of another workspace, and changes nothing there."""
-    if door not in CAME:
+    if entry not in CAME:
         with taken_back():
-            opened(world, door, door.prepare(world, False))
-    knock = door.prepare(world, True)
-    answers, written = changes(lambda: {who: knock(who) for who in CAME[door]})
+            opened(world, entry, entry.prepare(world, False))
+    knock = entry.prepare(world, True)
+    answers, written = changes(lambda: {who: knock(who) for who in CAME[entry]})
     assert not (written - LOGGED), (written, answers)
     assert set(answers.values()) == {MISSING}, answers
 

@@ -1,4 +1,4 @@
-"""Threads that older code left behind, through the doors: pages, and a worker of today."""
+"""Threads that older code left behind, through the entry points: pages, and a worker of today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door in a real Chromium: the link from the console opens the board, and the policy holds."""
+"""Sign-in in a real Chromium: the link from the console opens the board, and the policy holds."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Declared actions as doors: their pages and commands, and the example of the call used at both.
+"""Declared actions as entries: their pages and commands, and the example of the call used at both.
 
 An action has one example, that of its call (`tests/contract/examples`). The line of its command and
 the form of its page are made from it; what a page or command takes otherwise stands in the tables

@@ -1,4 +1,4 @@
-"""The forms of pages as doors."""
+"""The forms of pages as entry points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.urls import reverse
 from tests.contract.world import World
 
 from . import declared
-from .door import MISSING, Door, Knock, answered, browsers, swapped
+from .entry import MISSING, Entry, Knock, answered, browsers, swapped
 from .test_pages_and_calls import FORMS, QUERY
 
 # Pages that decide several things at once say 409 where none of them was done.
@@ -48,7 +48,7 @@ NO_NAMES = (
 BY_PASSWORD = {"own_password"}
 
 
-def pages() -> Iterator[Door]:
+def pages() -> Iterator[Entry]:
     for name in (one for one in FORMS if one not in BY_PASSWORD):
         names = name not in NO_NAMES
-        yield Door("page", name, partial(page, name), names_things=names)
+        yield Entry("page", name, partial(page, name), names_things=names)

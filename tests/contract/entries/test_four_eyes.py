@@ -1,6 +1,6 @@
 """F25: who began, forked or edited a thread does not decide for it, whatever they act through.
 
-Each of them tries every door that decides: page, call, token, bulk, command, inbound hook. All are
+Each of them tries every entry that decides: page, call, token, bulk, command, inbound hook. All are
 refused with a sentence and on record in the thread; a person counts once over all their ways.
 """
 
@@ -71,7 +71,7 @@ def posted(client: Any, path: str, body: Any, **headers: str) -> Any:
 
 
 def ways(cast: Cast, row: ApprovalRow) -> dict[str, Callable[[str], tuple[int, str]]]:
-    """Every door that decides, as somebody; (status, what was said)."""
+    """Every entry point that decides, as somebody; (status, what was said)."""
     path = f"/api/v1/approvals/{row.id}/decide/"
     admin = cast.actor("admin")
     hook = hooking.created(admin, "elsewhere")
@@ -133,7 +133,7 @@ def refusals(row: ApprovalRow) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BARRED)
-def test_who_took_part_does_not_decide_through_any_door(people: Cast, name: str) -> None:
+def test_who_took_part_does_not_decide_through_any_entry(people: Cast, name: str) -> None:
     row = open_request(people)
     tried = 0
     for route, act in ways(people, row).items():
@@ -170,7 +170,7 @@ def test_a_person_counts_once_whatever_they_act_through(people: Cast) -> None:
 
 
 def test_the_gate_itself_knows_the_person_behind_a_hook(people: Cast) -> None:
-    """Also past the door: what counts is what stands before the slash."""
+    """Also past the entry point: what counts is what stands before the slash."""
     row = open_request(people)
     for through in ("", "/token:abcd1234", "/hook:slack"):
         reviewer = gates.Reviewer(id=person(people, "editor") + through, name="editor")

@@ -1,4 +1,4 @@
-"""Calls of the API as doors: by a browser, with a token, and the signed delivery of a service."""
+"""Calls of the API as entries: by a browser, with a token, and the signed delivery of a service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.contract.things import make_token
 from tests.contract.world import World
 from tests.unit.dashboard import hooking
 
-from .door import PEOPLE, REFUSED, Door, Knock, answered, browsers, swapped
+from .entry import PEOPLE, REFUSED, Entry, Knock, answered, browsers, swapped
 
 
 def made_for(operation: Operation, world: World, foreign: bool) -> Any:
@@ -55,11 +55,11 @@ BY_PASSWORD = {
 BY_PASSWORD |= {"second_factor_remove", "second_factor_confirm", "passkeys_remove"}
 
 
-def calls() -> Iterator[Door]:
+def calls() -> Iterator[Entry]:
     for name, operation in operations().items():
         if operation.method != "get" and name not in BY_PASSWORD:
             things = "{" in operation.path or "approvals" in operation.path
-            yield Door("call", name, partial(call, operation), names_things=things)
+            yield Entry("call", name, partial(call, operation), names_things=things)
 
 
 def by_token(operation: Operation, world: World, foreign: bool) -> Knock:
@@ -93,11 +93,11 @@ BY_LOGIN = {"policies_make", "policies_change", "policies_try", "caps_set", "bud
 BY_LOGIN |= {"identities_confirm", "access_changes_confirm", "access_changes_refuse"}
 
 
-def token_calls() -> Iterator[Door]:
+def token_calls() -> Iterator[Entry]:
     for name, operation in operations().items():
         if operation.method != "get" and name not in BY_PASSWORD | BY_LOGIN:
             things = "{" in operation.path
-            yield Door("token", name, partial(by_token, operation), names_things=things)
+            yield Entry("token", name, partial(by_token, operation), names_things=things)
 
 
 def hook(world: World, foreign: bool) -> Knock:

@@ -1,4 +1,4 @@
-"""Tools of the MCP server as doors."""
+"""Tools of the MCP server as entry points."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.contract.world import World
 from tests.support import decisions
 
 from .calls import tokens_of
-from .door import Door, Knock, outcome_of, swapped
+from .entry import Entry, Knock, outcome_of, swapped
 
-PAY = {"name": "door-1", "tool": "pay", "args": {"amount": "1.00"}, "title": "Pay"}
+PAY = {"name": "entry-1", "tool": "pay", "args": {"amount": "1.00"}, "title": "Pay"}
 
 # Those that only read open nothing that the calls of the API do not.
 MCP_TOOLS: dict[str, Callable[[World], dict[str, Any]]] = {
@@ -33,7 +33,7 @@ MCP_TOOLS: dict[str, Callable[[World], dict[str, Any]]] = {
     "save_state": lambda w: {"name": w.saved, "state": {"turn": 2}},
     "request_approval": lambda w: PAY,
     "report_outcome": lambda w: _let_through(w),
-    "ask": lambda w: {"name": "door-2", "question": "Why?"},
+    "ask": lambda w: {"name": "entry-2", "question": "Why?"},
     "decide": lambda w: {
         "approval": str(w.gate.id),
         "verdict": "approve",
@@ -84,7 +84,7 @@ def tool(name: str, world: World, foreign: bool) -> Knock:
     return lambda who: outcome_of(answer_of(name, arguments, bearers[who]).status)
 
 
-def tools() -> Iterator[Door]:
+def tools() -> Iterator[Entry]:
     for name in MCP_TOOLS:
         things = name in ("input", "reveal", "fork", "roll_back", "report_outcome", "decide")
-        yield Door("mcp", name, partial(tool, name), names_things=things)
+        yield Entry("mcp", name, partial(tool, name), names_things=things)

@@ -1,4 +1,4 @@
-"""Values of encrypted channels at the doors: nothing plain is stored, nothing has to be read."""
+"""Values of encrypted channels at the entries: nothing plain is stored, nothing has to be read."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_credential_is_refused_in_it_as_everywhere(cast: Cast, paused: UUID) -
     assert "GitHub token" in answer.content.decode()
 
 
-def test_a_moved_ciphertext_is_refused_at_the_door(cast: Cast, bench: Bench, paused: UUID) -> None:
+def test_a_moved_ciphertext_is_refused_at_the_entry(cast: Cast, bench: Bench, paused: UUID) -> None:
     other = bench.state(bench.start(patient="Bob", diagnosis=NEWER))["diagnosis"]
     answer = post(
         cast, f"/threads/{paused}/edit/", {"changes": {"diagnosis": other}, "reason": "r"}

@@ -20,7 +20,7 @@ PEOPLE = (None, "viewer", "operator", "manager", "auditor", "admin", "nobody", "
 
 
 @dataclass(frozen=True)
-class Door:
+class Entry:
     """One way in: `prepare(world, foreign)` gives what knocks as somebody, None for nobody.
 
     A knock answers a word of `said`. With `foreign` it asks for things of another workspace.
