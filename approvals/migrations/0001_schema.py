@@ -1,26 +1,22 @@
 """The schema of floor 1: tables in Python, what Django cannot say in SQL beside them.
 
-Takes the place of the 18 migrations before it. A database that has them all is taken over by
-`migrate` without a change; one that has only some of them is refused (dashboard.records.integrity.takeover).
+Takes the place of the migrations that it names. `migrate` takes over a database that has them all,
+without a change, and refuses one that has only some of them (dashboard.operate.migration_history).
 """
-
-from pathlib import Path
 
 from django.db import migrations
 
-from .schema import hooks, notify, policies, requests
+from checkpoints.migrations.schema import run_files
 
-SCHEMA = Path(__file__).with_name("schema")
+from .schema import hooks, incidents, notify, policies, requests
+
 REPLACED = """
 0001_initial 0002_guards 0003_figures 0004_imports 0005_terms 0006_policies 0007_notify 0008_hooks
 0009_inbox 0010_turns 0011_inbox_figures 0012_policies_asked 0013_tally 0014_repeats 0015_alarms
-0016_thread_news 0017_votes_counted 0018_sentence
+0016_thread_news 0017_votes_counted 0018_sentence 0002_origins 0003_waiting_work
+0004_news_of_requests 0005_incidents 0006_erasure 0007_deputies 0008_device_keys 0009_payees
+0010_spend_reservations 0011_confirmed_identities 0012_blocking_policies 0013_unused_indexes
 """
-
-
-def run_file(name: str) -> migrations.RunSQL:
-    """Run a file of the folder `schema`."""
-    return migrations.RunSQL((SCHEMA / name).read_text(), migrations.RunSQL.noop)
 
 
 class Migration(migrations.Migration):
@@ -32,8 +28,14 @@ class Migration(migrations.Migration):
         *policies.TABLES,
         *notify.TABLES,
         *hooks.TABLES,
-        run_file("append_only.sql"),
-        run_file("inbox.sql"),
-        run_file("votes.sql"),
-        run_file("thread_news.sql"),
+        *incidents.TABLES,
+        *run_files(
+            __file__,
+            "append_only",
+            "inbox",
+            "votes",
+            "thread_news",
+            "erasure",
+            "indexes",
+        ),
     ]

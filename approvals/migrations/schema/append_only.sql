@@ -1,12 +1,9 @@
 -- gp_refuse is described in checkpoints/migrations/schema/append_only.sql.
 
--- Logs: rows are added and never changed.
-CREATE TRIGGER gp_decision_row BEFORE UPDATE OR DELETE ON gp_decision
-  FOR EACH ROW EXECUTE FUNCTION gp_refuse();
+-- Logs: rows are added and never changed. The guards of rows that an erasure may blank stand in
+-- erasure.sql.
 CREATE TRIGGER gp_decision_table BEFORE TRUNCATE ON gp_decision
   FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
-CREATE TRIGGER gp_carried_out_row BEFORE UPDATE OR DELETE ON gp_carried_out
-  FOR EACH ROW EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_carried_out_table BEFORE TRUNCATE ON gp_carried_out
   FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_approval_look_row BEFORE UPDATE OR DELETE ON gp_approval_look
@@ -17,8 +14,6 @@ CREATE TRIGGER gp_policy_version_row BEFORE UPDATE OR DELETE ON gp_policy_versio
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_policy_version_table BEFORE TRUNCATE ON gp_policy_version
   FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
-CREATE TRIGGER gp_hook_delivery_row BEFORE UPDATE OR DELETE ON gp_hook_delivery
-  FOR EACH ROW EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_hook_delivery_table BEFORE TRUNCATE ON gp_hook_delivery
   FOR EACH STATEMENT EXECUTE FUNCTION gp_refuse();
 

@@ -1,12 +1,9 @@
 -- The guards of the logs of this floor: an update may blank what an approved erasure of its
 -- thread may blank (gp_erases is described in checkpoints/migrations/schema/erasure.sql).
-DROP TRIGGER gp_decision_row ON gp_decision;
 CREATE TRIGGER gp_decision_row BEFORE DELETE ON gp_decision
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
-DROP TRIGGER gp_carried_out_row ON gp_carried_out;
 CREATE TRIGGER gp_carried_out_row BEFORE DELETE ON gp_carried_out
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
-DROP TRIGGER gp_hook_delivery_row ON gp_hook_delivery;
 CREATE TRIGGER gp_hook_delivery_row BEFORE DELETE ON gp_hook_delivery
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
 

@@ -8,8 +8,8 @@ TABLES = (
     # What has to be told to others, written with the change that it tells of: the outbox.
     # `done_at` is set once everybody who wanted it has a delivery of their own.
     migrations.CreateModel(
-        "News",
-        [
+        name="News",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -22,8 +22,9 @@ TABLES = (
             ("data", models.JSONField(default=dict)),
             ("at", models.DateTimeField(db_default=Now())),
             ("done_at", models.DateTimeField(null=True)),
+            ("incident_id", models.UUIDField(null=True)),
         ],
-        {
+        options={
             "db_table": "gp_outbox",
             "indexes": [
                 models.Index(
@@ -32,10 +33,16 @@ TABLES = (
                     name="gp_outbox_open",
                 ),
                 models.Index(
-                    condition=models.Q(("kind", "thread.stuck")),
-                    fields=["thread_id"],
-                    name="gp_outbox_stuck",
+                    condition=models.Q(("approval_id__isnull", False)),
+                    fields=["approval_id"],
+                    name="outbox_of_request",
                 ),
+                models.Index(
+                    condition=models.Q(("incident_id", None), _negated=True),
+                    fields=["incident_id"],
+                    name="outbox_incident",
+                ),
+                models.Index(fields=["thread_id"], name="gp_outbox_thread"),
             ],
             "verbose_name_plural": "news",
         },
@@ -44,8 +51,8 @@ TABLES = (
     # (a chat's URL): only `target`, its beginning, is ever shown. `secrets` sign a webhook's
     # messages: [{secret, since, until}], newest first.
     migrations.CreateModel(
-        "Endpoint",
-        [
+        name="Endpoint",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -64,12 +71,12 @@ TABLES = (
             ("made_by", models.CharField(max_length=200)),
             ("created_at", models.DateTimeField(db_default=Now())),
         ],
-        {
+        options={
             "db_table": "gp_endpoint",
             "constraints": [
                 models.UniqueConstraint(fields=("workspace_id", "name"), name="gp_endpoint_name"),
                 models.CheckConstraint(
-                    condition=models.Q(("kind__in", ("email", "apprise", "webhook"))),
+                    condition=models.Q(("kind__in", ("email", "push", "apprise", "webhook"))),
                     name="gp_endpoint_kind",
                 ),
             ],
@@ -79,8 +86,8 @@ TABLES = (
     # `claim` is that of the sender who is at it, until `claimed_until`. Deliveries with the same
     # `parcel` went out as one message. `skipped` says why nothing had to be sent any more.
     migrations.CreateModel(
-        "Delivery",
-        [
+        name="Delivery",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -89,7 +96,10 @@ TABLES = (
             (
                 "endpoint",
                 models.ForeignKey(
-                    on_delete=models.PROTECT, related_name="+", to="approvals.endpoint"
+                    db_index=False,
+                    on_delete=models.PROTECT,
+                    related_name="+",
+                    to="approvals.endpoint",
                 ),
             ),
             ("news_id", models.UUIDField()),
@@ -108,12 +118,12 @@ TABLES = (
             ("done_at", models.DateTimeField(null=True)),
             ("failed_at", models.DateTimeField(null=True)),
         ],
-        {
+        options={
             "db_table": "gp_delivery",
             "constraints": [
                 models.UniqueConstraint(
                     fields=("news_id", "endpoint", "recipient"), name="gp_delivery_once"
-                ),
+                )
             ],
             "indexes": [
                 models.Index(
@@ -146,6 +156,30 @@ TABLES = (
                 ),
             ],
             "verbose_name_plural": "deliveries",
+        },
+    ),
+    # A browser of a person that takes web push: where its push service is, and its keys.
+    migrations.CreateModel(
+        name="PushDevice",
+        fields=[
+            (
+                "id",
+                models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
+            ),
+            ("workspace_id", models.UUIDField()),
+            ("person", models.CharField(max_length=200)),
+            ("name", models.CharField(max_length=100)),
+            ("target", models.CharField(max_length=200)),
+            ("address", models.TextField()),
+            ("p256dh", models.TextField()),
+            ("auth", models.TextField()),
+            ("created_at", models.DateTimeField(db_default=Now())),
+        ],
+        options={
+            "db_table": "gp_push_device",
+            "indexes": [
+                models.Index(fields=["workspace_id", "person"], name="gp_push_device_person")
+            ],
         },
     ),
 )

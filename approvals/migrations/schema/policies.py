@@ -9,8 +9,8 @@ TABLES = (
     # by position, whose condition holds decides. Policies are switched off, never deleted:
     # requests and the log name them.
     migrations.CreateModel(
-        "Policy",
-        [
+        name="Policy",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -21,21 +21,21 @@ TABLES = (
             ("active", models.BooleanField(default=True)),
             ("number", models.IntegerField(default=1)),
         ],
-        {
+        options={
             "db_table": "gp_policy",
             "constraints": [
-                models.UniqueConstraint(fields=("workspace_id", "name"), name="gp_policy_name"),
+                models.UniqueConstraint(fields=("workspace_id", "name"), name="gp_policy_name")
             ],
             "indexes": [
-                models.Index(fields=["workspace_id", "position", "id"], name="gp_policy_order"),
+                models.Index(fields=["workspace_id", "position", "id"], name="gp_policy_order")
             ],
             "verbose_name_plural": "policies",
         },
     ),
     # What a policy said from a time on; never changed. `deadline` counts seconds to decide.
     migrations.CreateModel(
-        "PolicyVersion",
-        [
+        name="PolicyVersion",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -44,7 +44,10 @@ TABLES = (
             (
                 "policy",
                 models.ForeignKey(
-                    on_delete=models.PROTECT, related_name="+", to="approvals.policy"
+                    db_index=False,
+                    on_delete=models.PROTECT,
+                    related_name="+",
+                    to="approvals.policy",
                 ),
             ),
             ("number", models.IntegerField()),
@@ -58,14 +61,14 @@ TABLES = (
             ("made_by", models.CharField(max_length=200)),
             ("made_at", models.DateTimeField(db_default=Now())),
         ],
-        {
+        options={
             "db_table": "gp_policy_version",
             "constraints": [
                 models.UniqueConstraint(
                     fields=("policy", "number"), name="gp_policy_version_number"
                 ),
                 models.CheckConstraint(
-                    condition=models.Q(("action__in", ("ask", "allow"))),
+                    condition=models.Q(("action__in", ("ask", "allow", "block"))),
                     name="gp_policy_version_action",
                 ),
             ],
@@ -73,8 +76,8 @@ TABLES = (
     ),
     # How much threads may spend before they pause; `agent` is empty where all are meant.
     migrations.CreateModel(
-        "SpendCap",
-        [
+        name="SpendCap",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -86,7 +89,7 @@ TABLES = (
             ("max_cost", models.DecimalField(decimal_places=6, max_digits=18)),
             ("active", models.BooleanField(default=True)),
         ],
-        {
+        options={
             "db_table": "gp_spend_cap",
             "constraints": [
                 models.UniqueConstraint(
@@ -101,6 +104,34 @@ TABLES = (
                     name="gp_spend_cap_words",
                 ),
             ],
+        },
+    ),
+    # The cost reserved for a call under way; counts until its lease or its step ends.
+    migrations.CreateModel(
+        name="SpendReservation",
+        fields=[
+            (
+                "pk",
+                models.CompositePrimaryKey(
+                    "thread_id",
+                    "position",
+                    blank=True,
+                    editable=False,
+                    primary_key=True,
+                    serialize=False,
+                ),
+            ),
+            ("thread_id", models.UUIDField()),
+            ("position", models.CharField(max_length=400)),
+            ("workspace_id", models.UUIDField()),
+            ("lease_token", models.UUIDField()),
+            ("step", models.IntegerField()),
+            ("cost", models.DecimalField(decimal_places=6, max_digits=18)),
+            ("tokens", models.BigIntegerField()),
+        ],
+        options={
+            "db_table": "gp_spend_reservation",
+            "indexes": [models.Index(fields=["workspace_id"], name="gp_spend_reservation_of")],
         },
     ),
 )

@@ -9,8 +9,8 @@ from approvals.models import Names
 TABLES = (
     # What an agent asks people: one proposal at one position of one thread.
     migrations.CreateModel(
-        "Approval",
-        [
+        name="Approval",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -59,8 +59,9 @@ TABLES = (
             ("effective_at", models.DateTimeField(null=True)),
             ("requested_at", models.DateTimeField(db_default=Now())),
             ("imported", models.BooleanField(db_default=False)),
+            ("origin", models.JSONField(null=True)),
         ],
-        {
+        options={
             "db_table": "gp_approval",
             "constraints": [
                 models.UniqueConstraint(
@@ -101,14 +102,13 @@ TABLES = (
                     condition=models.Q(("status", "pending")),
                     name="gp_approval_due",
                 ),
-                models.Index(fields=["thread_id", "requested_at"], name="gp_approval_thread"),
             ],
         },
     ),
     # One reviewer's verdict on one approval; never updated, never deleted.
     migrations.CreateModel(
-        "Decision",
-        [
+        name="Decision",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -130,8 +130,9 @@ TABLES = (
             ("salt", models.BinaryField()),
             ("hash", models.BinaryField()),
             ("at", models.DateTimeField(db_default=Now())),
+            ("for_person", models.CharField(blank=True, db_default="", max_length=200)),
         ],
-        {
+        options={
             "db_table": "gp_decision",
             "constraints": [
                 models.CheckConstraint(
@@ -139,14 +140,14 @@ TABLES = (
                         ("verdict__in", ("approve", "edit", "respond", "reject", "take_back"))
                     ),
                     name="gp_decision_verdict",
-                ),
+                )
             ],
         },
     ),
     # What became of an approved operation: one row per approval, so it is done at most once.
     migrations.CreateModel(
-        "CarriedOut",
-        [
+        name="CarriedOut",
+        fields=[
             (
                 "approval",
                 models.OneToOneField(
@@ -163,21 +164,21 @@ TABLES = (
             ("said", models.TextField(blank=True)),
             ("at", models.DateTimeField(db_default=Now())),
         ],
-        {
+        options={
             "db_table": "gp_carried_out",
             "constraints": [
                 models.CheckConstraint(
                     condition=models.Q(("outcome__in", ("done", "failed"))),
                     name="gp_carried_out_outcome",
-                ),
+                )
             ],
             "verbose_name_plural": "carried out",
         },
     ),
     # When a person opened a request for the first time; never updated, never deleted.
     migrations.CreateModel(
-        "Look",
-        [
+        name="Look",
+        fields=[
             (
                 "pk",
                 models.CompositePrimaryKey(
@@ -194,8 +195,52 @@ TABLES = (
             ("person", models.CharField(max_length=200)),
             ("at", models.DateTimeField(db_default=Now())),
         ],
-        {
+        options={
             "db_table": "gp_approval_look",
+        },
+    ),
+    # The right of `deputy` to act for `person` (both `user:7`).
+    migrations.CreateModel(
+        name="Deputy",
+        fields=[
+            (
+                "id",
+                models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
+            ),
+            ("workspace_id", models.UUIDField()),
+            ("person", models.CharField(max_length=200)),
+            ("deputy", models.CharField(max_length=200)),
+            ("approval_id", models.UUIDField(null=True)),
+            ("begins", models.DateTimeField()),
+            ("ends", models.DateTimeField(null=True)),
+            ("reason", models.CharField(blank=True, max_length=500)),
+            ("made_by", models.CharField(max_length=200)),
+            ("made_at", models.DateTimeField(db_default=Now())),
+        ],
+        options={
+            "verbose_name_plural": "deputies",
+            "db_table": "gp_deputy",
+            "indexes": [
+                models.Index(fields=["workspace_id", "deputy"], name="gp_deputy_acts"),
+                models.Index(fields=["workspace_id", "person", "begins"], name="gp_deputy_person"),
+            ],
+            "constraints": [
+                models.UniqueConstraint(
+                    fields=("workspace_id", "person", "approval_id"), name="gp_deputy_request"
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(("person", models.F("deputy")), _negated=True),
+                    name="gp_deputy_other",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(
+                        models.Q(("approval_id", None), ("ends__gt", models.F("begins"))),
+                        models.Q(("approval_id__isnull", False), ("ends", None)),
+                        _connector="OR",
+                    ),
+                    name="gp_deputy_until",
+                ),
+            ],
         },
     ),
 )

@@ -7,8 +7,8 @@ from uuid_utils.compat import uuid7
 TABLES = (
     # One version of an agent as a worker announced it; immutable, readable without its code.
     migrations.CreateModel(
-        "AgentVersion",
-        [
+        name="AgentVersion",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -42,21 +42,21 @@ TABLES = (
                 ),
             ),
         ],
-        {
+        options={
             "db_table": "gp_agent_version",
             "constraints": [
                 models.UniqueConstraint(
                     condition=models.Q(("imported_into", None)),
                     fields=("agent", "version", "fingerprint"),
                     name="gp_agent_version_once",
-                ),
+                )
             ],
         },
     ),
     # A worker has the very agent version that a capsule brought before; immutable.
     migrations.CreateModel(
-        "AgentAnnouncement",
-        [
+        name="AgentAnnouncement",
+        fields=[
             (
                 "agent_version",
                 models.OneToOneField(
@@ -72,7 +72,7 @@ TABLES = (
             ("queue", models.CharField(max_length=100)),
             ("created_at", models.DateTimeField(db_default=Now())),
         ],
-        {
+        options={
             "db_table": "gp_agent_announcement",
         },
     ),

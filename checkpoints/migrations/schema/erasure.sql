@@ -15,20 +15,17 @@ $$;
 
 -- The guards of the three logs that hold content. A delete is refused as before, but of contents
 -- that lie beside the deltas; an update may only blank.
-DROP TRIGGER gp_event_row ON gp_event;
 CREATE TRIGGER gp_event_row BEFORE DELETE ON gp_event FOR EACH ROW EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_event_erasure BEFORE UPDATE ON gp_event FOR EACH ROW
   WHEN (NOT gp_erases(OLD.thread_id, to_jsonb(OLD), to_jsonb(NEW),
     '{"data": {"$erased": true}, "salt": "\\x"}'))
   EXECUTE FUNCTION gp_refuse();
-DROP TRIGGER gp_checkpoint_row ON gp_checkpoint;
 CREATE TRIGGER gp_checkpoint_row BEFORE DELETE ON gp_checkpoint
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_checkpoint_erasure BEFORE UPDATE ON gp_checkpoint FOR EACH ROW
   WHEN (NOT gp_erases(OLD.thread_id, to_jsonb(OLD), to_jsonb(NEW),
     '{"delta": {"$erased": true}, "salt": "\\x", "config": null, "digests": null}'))
   EXECUTE FUNCTION gp_refuse();
-DROP TRIGGER gp_content_row ON gp_content;
 CREATE TRIGGER gp_content_row BEFORE UPDATE ON gp_content
   FOR EACH ROW EXECUTE FUNCTION gp_refuse();
 CREATE TRIGGER gp_content_erasure BEFORE DELETE ON gp_content FOR EACH ROW

@@ -10,8 +10,8 @@ TABLES = (
     # numbered before it; the first of a branch (`number == branch_start`) may have its parent in
     # an older branch or, in a fork, in another thread. A state is therefore a few index ranges.
     migrations.CreateModel(
-        "Checkpoint",
-        [
+        name="Checkpoint",
+        fields=[
             (
                 "pk",
                 models.CompositePrimaryKey(
@@ -51,17 +51,17 @@ TABLES = (
             ("created_at", models.DateTimeField(db_default=Now())),
             ("digests", models.BinaryField(null=True)),
         ],
-        {
+        options={
             "db_table": "gp_checkpoint",
             "constraints": [
-                models.UniqueConstraint(fields=("thread", "number"), name="gp_checkpoint_number"),
+                models.UniqueConstraint(fields=("thread", "number"), name="gp_checkpoint_number")
             ],
         },
     ),
     # A cached full state of one checkpoint as canonical JSON; may be deleted at any time.
     migrations.CreateModel(
-        "Keyframe",
-        [
+        name="Keyframe",
+        fields=[
             (
                 "pk",
                 models.CompositePrimaryKey(
@@ -86,14 +86,14 @@ TABLES = (
             ("state", models.TextField()),
             ("created_at", models.DateTimeField(db_default=Now())),
         ],
-        {
+        options={
             "db_table": "gp_keyframe",
         },
     ),
     # A large value that deltas of a thread name by its hash: canonical JSON, kept once.
     migrations.CreateModel(
-        "Content",
-        [
+        name="Content",
+        fields=[
             (
                 "pk",
                 models.CompositePrimaryKey(
@@ -118,14 +118,14 @@ TABLES = (
             ("workspace_id", models.UUIDField()),
             ("body", models.TextField()),
         ],
-        {
+        options={
             "db_table": "gp_content",
         },
     ),
     # One immutable entry of a thread's log, chained by hash to the one before.
     migrations.CreateModel(
-        "Event",
-        [
+        name="Event",
+        fields=[
             (
                 "pk",
                 models.CompositePrimaryKey(
@@ -158,14 +158,14 @@ TABLES = (
             ("prev_hash", models.BinaryField()),
             ("hash", models.BinaryField()),
         ],
-        {
+        options={
             "db_table": "gp_event",
         },
     ),
     # Something that happened once at one position and must not happen again.
     migrations.CreateModel(
-        "Activity",
-        [
+        name="Activity",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -206,7 +206,7 @@ TABLES = (
             ("started_at", models.DateTimeField(db_default=Now())),
             ("finished_at", models.DateTimeField(null=True)),
         ],
-        {
+        options={
             "db_table": "gp_activity",
             "constraints": [
                 models.UniqueConstraint(
@@ -224,8 +224,8 @@ TABLES = (
     ),
     # A file that state refers to by its hash; the bytes lie in Django storage.
     migrations.CreateModel(
-        "Artifact",
-        [
+        name="Artifact",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -233,7 +233,10 @@ TABLES = (
             (
                 "workspace",
                 models.ForeignKey(
-                    on_delete=models.PROTECT, related_name="+", to="checkpoints.workspace"
+                    db_index=False,
+                    on_delete=models.PROTECT,
+                    related_name="+",
+                    to="checkpoints.workspace",
                 ),
             ),
             ("sha256", models.CharField(max_length=64)),
@@ -243,11 +246,24 @@ TABLES = (
             ("path", models.CharField(max_length=500)),
             ("created_at", models.DateTimeField(db_default=Now())),
         ],
-        {
+        options={
             "db_table": "gp_artifact",
             "constraints": [
-                models.UniqueConstraint(fields=("workspace", "sha256"), name="gp_artifact_once"),
+                models.UniqueConstraint(fields=("workspace", "sha256"), name="gp_artifact_once")
             ],
+        },
+    ),
+    # The data key of the encrypted channels of one thread, whose id it has; itself encrypted.
+    migrations.CreateModel(
+        name="ChannelKey",
+        fields=[
+            ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+            ("workspace_id", models.UUIDField()),
+            ("key", models.TextField()),
+            ("created_at", models.DateTimeField(db_default=Now())),
+        ],
+        options={
+            "db_table": "gp_channel_key",
         },
     ),
 )

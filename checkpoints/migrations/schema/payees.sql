@@ -1,6 +1,6 @@
 -- gp_trigrams: every three characters in a row of a text, in lower case. A text that stands inside
 -- of another has no trigram that the other lacks.
-CREATE OR REPLACE FUNCTION gp_trigrams(content text) RETURNS text[]
+CREATE FUNCTION gp_trigrams(content text) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 200
 RETURN ARRAY(SELECT DISTINCT substr(l.content, n, 3)
   FROM (SELECT lower(content)) l (content), generate_series(1, length(l.content) - 2) n);
@@ -10,7 +10,7 @@ RETURN ARRAY(SELECT DISTINCT substr(l.content, n, 3)
 -- alone, which every search accepts. A test compares the keys with
 -- `dashboard.wording.parties.PAYEES`.
 -- Its body is bound when it is made: the path of who builds an index has no schema of ours.
-CREATE OR REPLACE FUNCTION gp_payee_trigrams(args jsonb) RETURNS text[]
+CREATE FUNCTION gp_payee_trigrams(args jsonb) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 500
 -- Looking for a key in the text costs a tenth of walking through the values.
 RETURN CASE WHEN args::text

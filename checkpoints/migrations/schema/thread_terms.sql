@@ -1,7 +1,7 @@
 -- gp_thread_texts: what the board's free text is looked for in: title, agent, values of labels, and
 -- of a thread that failed or needs a person the beginning of its error; each on a line of its own.
 -- A word of an index has room for 500 characters of any script.
-CREATE OR REPLACE FUNCTION gp_thread_texts(
+CREATE FUNCTION gp_thread_texts(
   title text, agent text, labels jsonb, status text, reason text)
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 50 RETURN title || E'\n' || agent
   || CASE WHEN labels = '{}'::jsonb THEN ''
@@ -11,7 +11,7 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 50 RETURN title || E'\n' 
 
 -- gp_thread_terms: the words of these texts, the short form of the thread's id, and who started it
 -- as a word that no text has: it holds a space.
-CREATE OR REPLACE FUNCTION gp_thread_terms(
+CREATE FUNCTION gp_thread_terms(
   title text, id uuid, agent text, labels jsonb, status text, reason text, started_by text)
 RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 250
 RETURN gp_thread_words(gp_thread_texts(title, agent, labels, status, reason), id)

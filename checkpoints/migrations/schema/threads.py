@@ -8,8 +8,8 @@ TABLES = (
     # One execution of an agent: the only row that a step updates. No index contains a column that
     # a step changes, so a step's UPDATE stays heap-only.
     migrations.CreateModel(
-        "Thread",
-        [
+        name="Thread",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
@@ -81,13 +81,28 @@ TABLES = (
             ("cost", models.DecimalField(decimal_places=6, default=0, max_digits=18)),
             ("tokens_saved", models.BigIntegerField(default=0)),
             ("created_at", models.DateTimeField(db_default=Now())),
+            ("root", models.UUIDField(null=True)),
+            ("depth", models.SmallIntegerField(db_default=0)),
+            ("erasure", models.UUIDField(null=True)),
+            (
+                "searchable",
+                models.JSONField(help_text="{channel: value} of searchable channels", null=True),
+            ),
+            (
+                "automatic_title",
+                models.CharField(
+                    db_default="",
+                    help_text="the agent may replace the title while it is this",
+                    max_length=300,
+                ),
+            ),
         ],
-        {
+        options={
             "db_table": "gp_thread",
             "constraints": [
                 models.UniqueConstraint(
                     fields=("workspace", "agent", "name"), name="gp_thread_name"
-                ),
+                )
             ],
             "indexes": [
                 models.Index(fields=["workspace", "-status_since", "-id"], name="gp_thread_since"),
@@ -109,13 +124,18 @@ TABLES = (
                     fields=["forked_from"],
                     name="gp_thread_forks",
                 ),
+                models.Index(
+                    condition=models.Q(("erasure__isnull", False)),
+                    fields=["erasure"],
+                    name="gp_thread_erasure",
+                ),
             ],
         },
     ),
     # News for a thread, written with the change that causes it and delivered afterwards.
     migrations.CreateModel(
-        "Wake",
-        [
+        name="Wake",
+        fields=[
             (
                 "id",
                 models.BigAutoField(
@@ -134,18 +154,19 @@ TABLES = (
             ("kind", models.CharField(max_length=30)),
             ("ref", models.CharField(max_length=200)),
             ("created_at", models.DateTimeField(db_default=Now())),
+            ("due_at", models.DateTimeField(db_default=Now(), help_text="not delivered before")),
         ],
-        {
+        options={
             "db_table": "gp_wake",
             "constraints": [
-                models.UniqueConstraint(fields=("thread", "kind", "ref"), name="gp_wake_once"),
+                models.UniqueConstraint(fields=("thread", "kind", "ref"), name="gp_wake_once")
             ],
         },
     ),
     # The last verification of a thread; also of one that is gone and has left rows behind.
     migrations.CreateModel(
-        "Verification",
-        [
+        name="Verification",
+        fields=[
             ("n_events", models.BigIntegerField()),
             ("intact", models.BooleanField()),
             ("broken_seq", models.BigIntegerField(null=True)),
@@ -168,13 +189,55 @@ TABLES = (
             ),
             ("workspace_id", models.UUIDField(null=True)),
         ],
-        {
+        options={
             "db_table": "gp_verification",
             "indexes": [
                 models.Index(
                     condition=models.Q(("intact", False)),
                     fields=["workspace_id", "found_at"],
                     name="gp_verification_damaged",
+                )
+            ],
+        },
+    ),
+    # A thread that another one started: what its parent has to know of it without looking at it.
+    migrations.CreateModel(
+        name="Child",
+        fields=[
+            (
+                "child",
+                models.OneToOneField(
+                    db_constraint=False,
+                    on_delete=models.DO_NOTHING,
+                    primary_key=True,
+                    related_name="+",
+                    serialize=False,
+                    to="checkpoints.thread",
+                ),
+            ),
+            ("workspace_id", models.UUIDField()),
+            ("parent", models.UUIDField()),
+            ("fan_out", models.UUIDField(help_text="the activity that started it, with others")),
+            ("ordinal", models.IntegerField(help_text="its place among those of the fan-out")),
+            ("hold", models.CharField(blank=True, db_default="", max_length=10)),
+            ("outcome", models.CharField(blank=True, db_default="", max_length=20)),
+            ("awaited", models.SmallIntegerField(null=True)),
+            ("successor", models.UUIDField(null=True)),
+        ],
+        options={
+            "db_table": "gp_child",
+            "verbose_name_plural": "children",
+            "indexes": [
+                models.Index(fields=["parent", "fan_out", "ordinal"], name="gp_child_order"),
+                models.Index(
+                    condition=models.Q(("hold", "held")),
+                    fields=["fan_out", "ordinal"],
+                    name="gp_child_held",
+                ),
+                models.Index(
+                    condition=models.Q(("awaited__isnull", False)),
+                    fields=["parent", "awaited", "outcome"],
+                    name="gp_child_awaited",
                 ),
             ],
         },

@@ -9,28 +9,46 @@ from uuid_utils.compat import uuid7
 TABLES = (
     # The tenant; every row of the product belongs to one. Its own log says who may do what.
     migrations.CreateModel(
-        "Workspace",
-        [
+        name="Workspace",
+        fields=[
             (
                 "id",
                 models.UUIDField(default=uuid7, editable=False, primary_key=True, serialize=False),
             ),
             ("name", models.CharField(max_length=100, unique=True)),
             ("created_at", models.DateTimeField(db_default=Now())),
-            ("chain_id", models.UUIDField(db_default=RandomUUID(), editable=False)),
+            (
+                "chain_id",
+                models.UUIDField(db_default=RandomUUID(), editable=False),
+            ),
             ("last_seq", models.BigIntegerField(db_default=0)),
-            ("last_hash", models.BinaryField(db_default=models.Value(bytes(32)))),
+            (
+                "last_hash",
+                models.BinaryField(
+                    db_default=models.Value(
+                        b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+                    )
+                ),
+            ),
             ("prev_hash", models.BinaryField(db_default=models.Value(b""))),
             ("last_at", models.DateTimeField(db_default=Now())),
+            (
+                "second_factor_roles",
+                models.JSONField(
+                    db_default=models.Value([], models.JSONField()),
+                    default=list,
+                    help_text="roles that need a second factor beside a password",
+                ),
+            ),
         ],
-        {
+        options={
             "db_table": "gp_workspace",
         },
     ),
     # One role of one user in one workspace; rights are rows, so withdrawing one is immediate.
     migrations.CreateModel(
-        "Membership",
-        [
+        name="Membership",
+        fields=[
             (
                 "id",
                 models.BigAutoField(
@@ -40,7 +58,10 @@ TABLES = (
             (
                 "workspace",
                 models.ForeignKey(
-                    on_delete=models.PROTECT, related_name="+", to="checkpoints.workspace"
+                    db_index=False,
+                    on_delete=models.PROTECT,
+                    related_name="+",
+                    to="checkpoints.workspace",
                 ),
             ),
             (
@@ -63,7 +84,7 @@ TABLES = (
                 ),
             ),
         ],
-        {
+        options={
             "db_table": "gp_membership",
             "constraints": [
                 models.UniqueConstraint(
@@ -80,8 +101,8 @@ TABLES = (
     ),
     # One immutable entry of a workspace's log: who belongs to it and who was given which right.
     migrations.CreateModel(
-        "WorkspaceEvent",
-        [
+        name="WorkspaceEvent",
+        fields=[
             (
                 "pk",
                 models.CompositePrimaryKey(
@@ -113,15 +134,15 @@ TABLES = (
             ("prev_hash", models.BinaryField()),
             ("hash", models.BinaryField()),
         ],
-        {
+        options={
             "db_table": "gp_workspace_event",
         },
     ),
     # The last verification of a workspace's own log, and of everything in it. `n_verified` events
     # of its threads and its log were verified when everything was, by `completed_at`.
     migrations.CreateModel(
-        "WorkspaceVerification",
-        [
+        name="WorkspaceVerification",
+        fields=[
             ("n_events", models.BigIntegerField()),
             ("intact", models.BooleanField()),
             ("broken_seq", models.BigIntegerField(null=True)),
@@ -145,7 +166,7 @@ TABLES = (
             ("n_verified", models.BigIntegerField(db_default=0)),
             ("completed_at", models.DateTimeField(null=True)),
         ],
-        {
+        options={
             "db_table": "gp_workspace_verification",
         },
     ),
