@@ -1,4 +1,4 @@
-"""Row 11: the board with 1,000,000 threads of ten events each, its pages and what they read.
+"""Row 11: lists with 1,000,000 threads of ten events each, and the overview as a workspace grows.
 
 Pages are whole ones of somebody signed in, with middleware and templates, in this process. Beside
 them stand an exact count of all threads and pages by OFFSET on the same table.
@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import connection
 
+from checkpoints import store
 from checkpoints.states import Status
 from dashboard.board.board import BoardPage
 
@@ -23,9 +24,12 @@ from ...report import Measured
 from ...servers import Bench
 from ..timeline import server_ms
 from .fill import Raw, fill
+from .records import auditor
 
 THREADS = 1_000_000
-LOOKS = 60
+GROWN = (1_000, 100_000)  # threads at which the overview is looked at
+PERIODS = ("24h", "7d", "30d")
+LOOKS = 40
 BEFORE = 5  # looks that do not count
 # Statuses of which a list is read at its beginning, in its middle and near its end.
 LISTED = (Status.SUCCEEDED, Status.WAITING, Status.FAILED)
@@ -33,18 +37,49 @@ PLACES = (0.001, 0.5, 0.999)
 FILTERS = (
     "?status=attention,waiting,failed",
     "?agent=bench-recording",
-    "?q=has:error",
+    "?agent=nobody",
+    "?framework=Nothing",
+    "?depth=1",
+    "?children=1",
+    "?damaged=1",
     "?columns=agent,cost,idle",
+    "?q=has:error",
+    "?q=has:stuck",
+    "?q=age:<2h",
+    "?q=age:>29d",
+    "?q=age:>90d",  # none
+    "?q=idle:>20d",
+    "?q=cost:>100",  # none
+    "?q=node:nothing",
+    "?q=before:2026-01-01",  # none
+    "?q=-agent:bench-recording",
+    "?q=error:customer",
     "?q=label:team",  # 100,000 threads
+    "?q=label:team=t20",  # 20,000
     "?q=customer",  # 750,000
+    "?q=ord",  # the beginning of a word that 250,000 have
     "?q=customer+777777",  # one
     "?q=state.order:777777",  # one
     "?q=state.customer:c77",  # 1,000
     "?q=state.region:north",  # 250,000
 )
-# Printed, not judged: a label of 20,000 threads, a beginning of a common word that the planner
-# takes to be rare, and what no index has in the order of the list.
-SEARCHES = ("?q=label:team=t20", "?q=ord", "?q=age:<2h")
+# Lists beside the board, at their first page.
+LISTS = (
+    *(f"approvals/?box={box}" for box in ("mine", "open", "due", "high")),
+    *(f"approvals/?box=open&sort={order}" for order in ("deadline", "age", "risk")),
+    "approvals/?agent=bench-inbox",
+    "approvals/?q=order",
+    "incidents/",
+    "incidents/?state=all",
+    "views/",
+)
+# Of an auditor.
+RECORDS = (
+    *(f"admin/search/?{query}" for query in ("", "kind=decision,approval", "tool=refund.pay")),
+    "admin/search/?agent=bench-inbox",
+    *(f"admin/checkpoints/{table}/" for table in ("thread", "event", "activity")),
+    *(f"admin/approvals/{table}/" for table in ("approval", "decision")),
+)
 _EXACT = "SELECT status, count(*) FROM gp_thread WHERE workspace_id = %s GROUP BY status"
 _OFFSET = (
     "SELECT id, title, status FROM gp_thread WHERE workspace_id = %s AND status = %s "
@@ -68,12 +103,13 @@ def figures(raw: Raw) -> Measured:
     measured.baselines["counts_ms"] = took(raw, _EXACT, (owner,))
     threads = _one(raw, "SELECT count(*) FROM bench_thread WHERE status = 'succeeded'")
     measured.baselines["keyset_ms"] = took(raw, _OFFSET, (owner, "succeeded", threads // 2))
-    addresses = ["", *(f"?status={status}" for status in LISTED), *FILTERS]
-    addresses += [f"?status={status}&after={after}" for status, _, after in places(raw)]
-    user = inbox.reviewer()
-    pages = dict(looked_at(user, addresses, LOOKS))
-    measured.values["page_p95_ms"] = max(p95 for p95, _, _ in pages.values())
+    boards = ["", *(f"?status={status}" for status in LISTED), *FILTERS]
+    boards += [f"?status={status}&after={after}" for status, _, after in places(raw)]
+    user = auditor()
+    pages = dict(looked_at(user, boards, LOOKS))
     measured.values["html_kb"] = max(size for _, _, size in pages.values()) / 1e3
+    pages |= dict(looked_at(user, (*LISTS, *RECORDS), LOOKS))
+    measured.values["list_p95_ms"] = max(p95 for p95, _, _ in pages.values())
     measured.details["pages"] = {
         address.partition("&after=")[0] + ("&after=..." if "after" in address else ""): {
             "p95_ms": round(p95, 1),
@@ -81,9 +117,6 @@ def figures(raw: Raw) -> Measured:
             "html_kb": round(size / 1e3, 1),
         }
         for address, (p95, p50, size) in pages.items()
-    }
-    measured.details["searches_ms"] = {
-        address: round(p50) for address, (_, p50, _) in looked_at(user, SEARCHES, 1)
     }
     measured.details["keyset"] = {name: round(ms, 3) for name, ms in keyset.items()}
     return measured
@@ -140,15 +173,45 @@ def _one(raw: Raw, sql: str, *params: Any) -> int:
     return int(row[0]) if row else 0
 
 
+def overviews() -> dict[str, float]:
+    """{period: the median of an overview of it in ms}, once the past is added up."""
+    while store.fold_due():
+        pass
+    addresses = [f"overview/?period={period}" for period in PERIODS]
+    return {
+        address.rpartition("=")[2]: p50
+        for address, (_, p50, _) in looked_at(inbox.reviewer(), addresses, LOOKS)
+    }
+
+
+def grown(raw: Raw, few: int, many: int, measured: Measured) -> None:
+    """Look at the overview with few threads and, once the others are there, with many."""
+    fill(raw, few)
+    connection.close()  # its plans were made for empty tables
+    before = overviews()
+    fill(raw, many - few, first=few)
+    raw.execute("DELETE FROM gp_folded_day")  # their days have other figures now
+    connection.close()
+    after = overviews()
+    measured.values["overview"] = max(after[period] / before[period] for period in PERIODS)
+    measured.details["overview_ms"] = {
+        period: [round(before[period], 1), round(after[period], 1)] for period in PERIODS
+    }
+
+
 def measure(bench: Bench, scale: float) -> Measured:
     """Fill the bench's database, which nothing else is measured on afterwards, and look."""
-    threads = int(THREADS * scale)
+    threads, few, many = (int(n * scale) for n in (THREADS, *GROWN))
+    growth = Measured({})
     with bench.connect() as raw:
         began = time.monotonic()
-        fill(raw, threads)
-        connection.close()  # its plans were made for empty tables
+        grown(raw, few, many, growth)
+        fill(raw, threads - many, first=many)
+        connection.close()
         filled = time.monotonic() - began
         measured = figures(raw)
         events = _one(raw, "SELECT count(*) FROM gp_event")
+    measured.values |= growth.values
+    measured.details |= growth.details
     measured.details |= {"threads": threads, "events": events, "filling_s": round(filled)}
     return measured

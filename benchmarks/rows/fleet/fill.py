@@ -1,8 +1,8 @@
-"""A workspace with many threads, ten events each, and the open requests of those that wait.
+"""A workspace of many threads with ten events and a priced call each, their requests and verdicts.
 
 Two threads are made by the product. The others are rows like theirs, written in the order of their
-time in transactions of 1,000 threads, with all indexes in place. What no page reads is not made:
-checkpoints and activities, and hashes that verify.
+time in transactions of 10,000 threads; indexes that are no constraints are built afterwards. What
+no page reads is not made: checkpoints, and hashes that verify.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ type Raw = psycopg.Connection[Any]
 
 SQL = sql_file(__file__, columns="{columns}", values="{values}")
 EVENTS = 10  # of each thread
-AT_ONCE = 1_000
+AT_ONCE = 10_000
+TABLES = ("gp_thread", "gp_event", "gp_activity", "gp_approval", "gp_decision")
 QUEUE = "'bench-nobody-listens'"
 
 # What differs from one row to the next; all else is the real one's.
@@ -60,18 +61,32 @@ APPROVAL: Mapping[str, str] = {
     "requested_at": "t.at + interval '9 seconds'",
     "deadline": "CASE WHEN t.n % 3 = 0 THEN now() + make_interval(secs => 600 + t.n) END",
 }
+ACTIVITY: Mapping[str, str] = {
+    "id": "md5('c' || t.n)::uuid",
+    "thread_id": "t.id",
+    "started_at": "t.at + interval '5 seconds'",
+    "finished_at": "t.at + interval '6 seconds'",
+    "usage": "jsonb_build_object('model', 'model-' || t.n % 3, 'tokens', 100 + t.n % 900, 'cost', "
+    "(0.0001 * (t.n % 100))::text)",
+}
+DECISION: Mapping[str, str] = {
+    "id": "md5('d' || t.n)::uuid",
+    "approval_id": "t.approval",
+    "at": "t.at + make_interval(secs => 20 + t.n % 600)",
+}
 
 
-def fill(raw: Raw, threads: int, *, waiting: bool = False) -> None:
+def fill(raw: Raw, threads: int, *, first: int = 0, waiting: bool = False) -> None:
     """Write so many threads; afterwards the tables are as autovacuum leaves them.
 
-    `waiting`: all of them wait, one in ten with an open request.
+    `first`: the number of the first of them, after those of an earlier call. `waiting`: all of them
+    wait, one in ten with an open request.
     """
     worked = inside.play(record, 4, input={"size": 100})
     waits, decided = (inbox.waiting(inbox.version(), n) for n in range(2))
     _approve(decided)
-    raw.execute(SQL.plan, {"threads": threads, "waiting": waiting})
-    raw.execute("CREATE UNIQUE INDEX ON bench_thread (n)")
+    raw.execute(SQL.table)
+    raw.execute(SQL.plan, {"threads": threads, "first": first, "waiting": waiting})
     raw.execute("ANALYZE bench_thread")
     raw.execute(SQL.templates, {"worked": worked, "decided": decided.thread})
     written = [
@@ -82,15 +97,18 @@ def fill(raw: Raw, threads: int, *, waiting: bool = False) -> None:
             _like(raw, "gp_approval", SQL.approvals, APPROVAL),
             {"like": decided.id, "kind": "decided"},
         ),
+        (_like(raw, "gp_decision", SQL.decisions, DECISION), {"like": decided.id}),
+        (_like(raw, "gp_activity", SQL.activities, ACTIVITY), {"like": worked}),
     ]
-    with _quick(raw):
-        for first in range(0, threads, AT_ONCE):
-            part = {"first": first, "last": first + AT_ONCE}
+    with _quick(raw), _without_indexes(raw):
+        for begin in range(first, first + threads, AT_ONCE):
+            part = {"first": begin, "last": begin + AT_ONCE}
             with raw.transaction():
                 for statement, values in written:
                     raw.execute(statement, values | part)
-            if first % max(AT_ONCE, threads // 10) == 0:
-                print(f"{first:,} of {threads:,} threads are written", file=sys.stderr, flush=True)
+            done = begin - first
+            if done % max(AT_ONCE, threads // 10) == 0:
+                print(f"{done:,} of {threads:,} threads are written", file=sys.stderr, flush=True)
     store.cancel(worked, actor="bench:1", reason="the others are made")
     raw.execute("VACUUM ANALYZE")
 
@@ -107,6 +125,19 @@ def _approve(request: Any) -> None:
 def _like(raw: Raw, table: str, statement: str, differs: Mapping[str, str]) -> str:
     columns, values = inbox.copied(raw, table, differs)
     return statement.replace("{columns}", columns).replace("{values}", values.replace("%", "%%"))
+
+
+@contextmanager
+def _without_indexes(raw: Raw) -> Iterator[None]:
+    """Leave out the indexes that are no constraints, and build them again at the end."""
+    made = raw.execute(SQL.indexes, {"tables": list(TABLES)}).fetchall()
+    for name, _ in made:
+        raw.execute(f'DROP INDEX "{name}"')
+    yield
+    raw.execute("SET maintenance_work_mem = '512MB'")
+    for _, definition in made:
+        raw.execute(definition)
+    raw.execute("RESET maintenance_work_mem")
 
 
 @contextmanager

@@ -1,11 +1,15 @@
+-- table -- The plan of the threads, each with a number.
+CREATE UNLOGGED TABLE IF NOT EXISTS bench_thread (n bigint PRIMARY KEY, status text NOT NULL,
+  kind text NOT NULL, id uuid NOT NULL, approval uuid NOT NULL, at timestamptz NOT NULL)
+
 -- plan -- The threads to come, oldest first: `kind` says which events one has.
 -- Of a thousand 858 are over, one in ten of these after a decision; 100 wait for one. Or all of
--- them wait (`waiting`), 100 for a decision and the others for a message.
-CREATE UNLOGGED TABLE bench_thread AS
-SELECT n, p.status, p.kind,
+-- them wait (`waiting`), 100 for a decision and the others for a message. Numbers begin at `first`.
+INSERT INTO bench_thread
+SELECT %(first)s::bigint + n, p.status, p.kind,
   (lpad(to_hex((extract(epoch FROM p.at) * 1000)::bigint), 12, '0') || '7'
-    || substr(md5(n::text), 1, 3) || '8' || substr(md5('i' || n), 1, 15))::uuid AS id,
-  md5('a' || n)::uuid AS approval, p.at
+    || substr(md5(n::text), 1, 3) || '8' || substr(md5('i' || %(first)s::bigint + n), 1, 15))::uuid,
+  md5('a' || %(first)s::bigint + n)::uuid, p.at
 FROM (SELECT n, k.status, CASE WHEN %(waiting)s AND n %% 10 > 0 THEN 'working'
       WHEN k.status = 'waiting' THEN 'asking'
       WHEN k.status = 'succeeded' AND n %% 10 = 0 THEN 'decided'
@@ -21,7 +25,7 @@ FROM (SELECT n, k.status, CASE WHEN %(waiting)s AND n %% 10 > 0 THEN 'working'
     WHEN place < 177 THEN 'cancelled' ELSE 'succeeded' END AS status) k) p
 
 -- templates -- The events of one thread of each kind, made of those of two real ones.
-CREATE UNLOGGED TABLE bench_event AS
+CREATE UNLOGGED TABLE IF NOT EXISTS bench_event AS
 WITH real AS (
   SELECT 'worked' AS of, seq, kind::text, actor::text, data FROM gp_event WHERE thread_id = %(worked)s
   UNION ALL SELECT kind::text, 0, kind::text, actor::text, data FROM gp_event
@@ -54,3 +58,17 @@ WHERE t.n >= %(first)s AND t.n < %(last)s ORDER BY t.n, e.seq
 -- approvals -- Open requests of those that wait, settled ones of those that were decided.
 INSERT INTO gp_approval ({columns}) SELECT {values} FROM gp_approval a, bench_thread t
 WHERE a.id = %(like)s AND t.kind = %(kind)s AND t.n >= %(first)s AND t.n < %(last)s
+
+-- decisions -- A verdict on each of the settled ones.
+INSERT INTO gp_decision ({columns}) SELECT {values} FROM gp_decision a, bench_thread t
+WHERE a.approval_id = %(like)s AND t.kind = 'decided' AND t.n >= %(first)s AND t.n < %(last)s
+
+-- activities -- A priced call of each thread.
+INSERT INTO gp_activity ({columns}) SELECT {values}
+FROM (SELECT * FROM gp_activity WHERE thread_id = %(like)s ORDER BY id LIMIT 1) a, bench_thread t
+WHERE t.n >= %(first)s AND t.n < %(last)s
+
+-- indexes -- Indexes of some tables that are no constraints: name and statement.
+SELECT c.relname, pg_get_indexdef(i.indexrelid) FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = ANY(%(tables)s::regclass[]) AND NOT i.indisunique

@@ -17,10 +17,13 @@ from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import sql_file
 
+from ...states import Status
+from ...views import AtLeast
 from ..rows import rows
 from ..search.counts import COUNT_CAP
+from ..search.filters import TOP
 
-SQL: Final = sql_file(__file__)
+SQL: Final = sql_file(__file__, top=TOP)
 HOUR, DAY = "hour", "day"
 
 
@@ -46,7 +49,10 @@ class FigureRow:
 
 @dataclass(frozen=True, slots=True)
 class LoadRow:
-    """Threads at work and queued, children of both apart, and since when the first is queued."""
+    """Threads at work and queued, children of both apart, and since when the first is queued.
+
+    `children` is AtLeast where threads were counted up to the cap.
+    """
 
     running: int
     queued: int
@@ -83,10 +89,15 @@ def figures(
 
 
 def load(*, workspace: UUID, agent: str = "") -> LoadRow:
-    """The work of this moment, of all agents or one; each number up to COUNT_CAP + 1."""
+    """The work of this moment, of all agents or one; threads up to COUNT_CAP + 1 of a status."""
     params = {"workspace": workspace, "agent": agent, "most": COUNT_CAP + 1}
-    (row,) = fetch_named(SQL.load, params)
-    return LoadRow(*row)
+    with planned_for_this():
+        result = {row.status: row for row in fetch_named(SQL.load, params)}
+    running, queued = result[Status.RUNNING], result[Status.QUEUED]
+    children = sum(row.whole - row.own for row in result.values())
+    if any(max(row.own, row.whole - row.own) > COUNT_CAP for row in result.values()):
+        children = AtLeast(children)
+    return LoadRow(running.own, queued.own, children, queued.oldest)
 
 
 def spent_between(workspace: UUID, low: datetime, high: datetime) -> list[Spent]:

@@ -88,17 +88,18 @@ FROM ({unfolded}) AS u (day) LEFT JOIN gp_day_figure f ON f.workspace_id = %(wor
 SELECT x.agent, x.team, sum(x.tokens)::bigint AS tokens, sum(x.cost) AS cost FROM ({spent}) x
 GROUP BY 1, 2
 
--- load -- Threads at work and queued, children of both, each up to a cap, and since when one is queued.
-SELECT
-  (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
-    AND th.status = 'running' AND th.parent IS NULL
-    AND (%(agent)s::text = '' OR th.agent = %(agent)s::text) LIMIT %(most)s) x) AS running,
-  (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
-    AND th.status = 'queued' AND th.parent IS NULL
-    AND (%(agent)s::text = '' OR th.agent = %(agent)s::text) LIMIT %(most)s) x) AS queued,
-  (SELECT count(*) FROM (SELECT 1 FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
-    AND th.status IN ('running', 'queued') AND th.parent IS NOT NULL
-    AND (%(agent)s::text = '' OR th.agent = %(agent)s::text) LIMIT %(most)s) x) AS children,
-  (SELECT th.status_since FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
-    AND th.status = 'queued' AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
-    ORDER BY th.status_since, th.id LIMIT 1) AS oldest
+-- load -- Threads at work and queued, without children and with them, up to a cap; oldest since when.
+-- By indexes alone where no agent is chosen: one has those that no other thread started.
+SELECT s.status, own.n AS own, whole.n AS whole, (
+  SELECT th.status_since FROM gp_thread th WHERE th.workspace_id = %(workspace)s::uuid
+  AND th.status = s.status AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+  ORDER BY th.status_since, th.id LIMIT 1) AS oldest
+FROM (VALUES ('running'), ('queued')) AS s (status)
+CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM gp_thread th
+  WHERE th.workspace_id = %(workspace)s::uuid AND th.status = s.status AND {top}
+  AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+  ORDER BY th.status_since DESC, th.id DESC LIMIT %(most)s) x) own
+CROSS JOIN LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM gp_thread th
+  WHERE th.workspace_id = %(workspace)s::uuid AND th.status = s.status
+  AND (%(agent)s::text = '' OR th.agent = %(agent)s::text)
+  ORDER BY th.status_since DESC, th.id DESC LIMIT 2 * %(most)s) x) whole

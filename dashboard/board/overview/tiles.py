@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -112,7 +112,7 @@ def _workers(look: Overview) -> Tile:
     return Tile(
         "Running now",
         capped(load.running),
-        f"{slots}, {queued} queued{_children(load.children)}",
+        f"{slots}, {queued} queued{_children(load.children, capped)}",
         "" if look.slots else "t-fail",
         oldest=load.oldest,
     )
@@ -122,9 +122,9 @@ def _or_none(n: int) -> str:
     return number(n) if n else "none"
 
 
-def _children(n: int) -> str:
+def _children(n: int, words: Callable[[int], str] = number) -> str:
     """The number of children, behind a number of threads that counts none of them."""
-    return f"; + {number(n)} {'child' if n == 1 else 'children'}" if n else ""
+    return f"; + {words(n)} {'child' if n == 1 else 'children'}" if n else ""
 
 
 def _without_success(failed: int, cancelled: int) -> str:

@@ -11,7 +11,7 @@ from django.db import connection
 
 from benchmarks.budgets import BUDGETS
 from benchmarks.ground import workspace
-from benchmarks.report import dumped, line
+from benchmarks.report import Measured, dumped, line
 from benchmarks.rows.fleet import board, fill, plain, records, watchers
 from checkpoints import queries
 from checkpoints.states import Status
@@ -34,16 +34,19 @@ def test_a_small_fleet_is_filled_looked_at_and_exported(monkeypatch: pytest.Monk
         if connection.settings_dict[name]
     )
     with psycopg.connect(address, autocommit=True, prepare_threshold=0) as raw:
-        fill.fill(raw, THREADS)
+        growth = Measured({})
+        board.grown(raw, THREADS // 2, THREADS, growth)
         counts = queries.counts(workspace=workspace())
-        assert sum(counts.values()) == THREADS + 3
-        assert counts[Status.WAITING] == THREADS // 10 + 1
+        assert sum(counts.values()) == THREADS + 6
+        assert counts[Status.WAITING] == THREADS // 10 + 2
         [(events, longest)] = raw.execute(
             "SELECT count(*), max(n) FROM (SELECT count(*) AS n FROM gp_event e "
             "JOIN bench_thread t ON t.id = e.thread_id GROUP BY e.thread_id) x"
         ).fetchall()
         assert (events, longest) == (THREADS, fill.EVENTS)
-        result = line(11, board.figures(raw))
+        measured = board.figures(raw)
+        measured.values |= growth.values
+        result = line(11, measured)
         assert tuple(key for key in FORM if key in result) == FORM
         assert json.loads(dumped(result)) == result
         parts = result["parts"]
