@@ -29,7 +29,7 @@ from dashboard.fields.shapes import Option
 from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, read
-from dashboard.kit.command import switch_off, verb
+from dashboard.kit.command import off_verb, verb
 from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
@@ -217,7 +217,7 @@ VERBS: Final = (
         without=("at_full", "active"),
         beside=(_stop_option, lambda o: {"at_full": "stop"} if o["stop"] else {}),
     ),
-    switch_off(
+    off_verb(
         SET,
         budgets,
         _show,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Final, Literal, Self
 from uuid import UUID
@@ -16,9 +17,13 @@ from approvals.policies.queries import CapRow
 from checkpoints.limits import AGENT_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
+from dashboard.fields.shapes import Field as FormField
+from dashboard.fields.shapes import Option
+from dashboard.fields.typed_values import without_thousands
 from dashboard.identity.permissions import Actor, require
-from dashboard.kit.action import Action
-from dashboard.kit.command import listing, show_row, switch_off, verb
+from dashboard.kit.action import Action, read
+from dashboard.kit.command import listing, off_verb, show_row, verb
+from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.tables import Table, table
@@ -104,6 +109,29 @@ CAPS: Final = reading(
     description="Those that are switched off included.",
 )
 
+# What people read for the values of a choice.
+CHOICES: Final[Mapping[str, Sequence[Option]]] = {
+    "scope": (
+        Option("thread", "Each thread with its family tree"),
+        Option("agent", "All threads of an agent"),
+        Option("workspace", "The workspace"),
+    ),
+    "per": (Option("total", "In total"), Option("day", "Each day")),
+    "active": (Option("true", "On"), Option("false", "Off")),
+}
+
+
+def form_of(texts: Mapping[str, str], problems: Mapping[str, str]) -> dict[str, FormField]:
+    """The inputs of the page's form, with what was written."""
+    return declared(SetCap, [*SetCap.model_fields], texts, problems, CHOICES)
+
+
+def set_by_form(actor: Actor, texts: Mapping[str, str]) -> str:
+    """Set a cap as the page's form says; what was done, in a sentence."""
+    amount = without_thousands(texts.get("max_cost", "").strip())
+    wanted = read(SetCap, from_texts(SetCap, {**texts, "max_cost": amount}))
+    return SET.done(wanted, SET.run(actor, wanted))
+
 
 # --- command --------------------------------------------------------------------------------------
 
@@ -139,7 +167,7 @@ VERBS: Final = (
         names={"scope": ("scope",), "per": ("per",), "max_cost": ("max_cost", "AMOUNT")},
         without=("active",),
     ),
-    switch_off(
+    off_verb(
         SET,
         caps,
         show_row(_table),

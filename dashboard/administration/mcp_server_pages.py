@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -19,7 +20,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from checkpoints.outbound import bound_secrets
-from dashboard.errors import ActionError, Forbidden, Invalid, Missing
+from dashboard.errors import ActionError, Forbidden, Missing
+from dashboard.fields.shapes import Field, Option
 from dashboard.gateway.registry import queries
 from dashboard.gateway.registry.definitions import GROUPS, PARTS
 from dashboard.gateway.registry.queries import ServerRow, ToolRow
@@ -27,8 +29,10 @@ from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import Action, read
+from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages.addresses import takes
-from dashboard.kit.pages.base import SeeOther, flash, flash_refusal, words_of
+from dashboard.kit.pages.base import SeeOther, flash, flash_refusal
+from dashboard.kit.pages.forms import posted, problems_of
 from dashboard.models import MODES
 
 from .mcp_servers import (
@@ -46,8 +50,20 @@ from .mcp_servers import (
 )
 
 ROOM = "administration"
-FIELDS = ("url", "command", "credential", "credential_to", *GROUPS)
 MODE_LABELS = {"policies": "Policies decide", "ask": "Ask each time", "refuse": "Refuse"}
+MODE_OPTIONS = {group: [Option(*pair) for pair in MODE_LABELS.items()] for group in GROUPS}
+HELPS = {
+    "name": "Letters a to z, digits and hyphens. Clients reach the server at /mcp/NAME/.",
+    "url": "The server’s address for streamable HTTP, such as https://example.org/mcp.",
+    "credential_to": "The HTTP header (Authorization if empty), or the variable that the program "
+    "reads.",
+    "resources": "Decides what happens when a client lists, reads or subscribes to resources. "
+    "Each request is on record.",
+    "prompts": "Decides what happens when a client lists or gets prompts. Each request is on "
+    "record.",
+    "completions": "Decides what happens when a client asks the server to complete a value. "
+    "Each request is on record.",
+}
 STATES = {"changed": 0, "new": 1, "accepted": 2}
 
 
@@ -108,35 +124,36 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
 
 def _form(request: HttpRequest, row: ServerRow | None) -> HttpResponse:
     """The form of a server; what is refused comes back as it was written."""
-    who, problem, status = _actor(request), "", 200
-    values = {name: request.POST.get(name, "").strip() for name in ("name", *FIELDS)}
+    who, problems, status = _actor(request), dict[str, str](), 200
+    texts, opened = posted(request), _opened(row) if row else {}
     if request.method == "POST":
         try:
-            if row:
-                wanted = read(ChangeMcpServer, _wanted(values))
-                message = CHANGE.done(wanted, CHANGE.run(who, wanted, row.id))
-                ident = row.id
-            else:
-                added = read(AddMcpServer, {"name": values["name"], **_wanted(values)})
-                made = ADD.run(who, added)
-                ident, message = made.id, ADD.done(added, made)
-        except Invalid as error:
-            problem, status = words_of(error), error.status
-        else:
-            flash(request, message)
-            return SeeOther(_url(ident))
-    elif row:
-        values = _values(row)
+            return _saved(request, who, row, _wanted(texts, opened))
+        except (Forbidden, Missing):
+            raise
+        except ActionError as error:
+            problems, status = problems_of(error), error.status
     context = {
         "row": row,
-        "values": values,
-        "modes": _modes(values),
-        "programs": settings.GATEPOST_MCP_COMMANDS,
-        "secrets": bound_secrets.names_of(who.workspace_name),
-        "problem": problem,
+        "declared": _declared(who, texts, problems, opened),
+        "errors": problems,
     }
     title = f"Change {row.name}" if row else "New MCP server"
     return _page(request, f"{ROOM}/mcp_server_form.html", title, context, status=status)
+
+
+def _saved(
+    request: HttpRequest, who: Actor, row: ServerRow | None, values: Mapping[str, Any]
+) -> HttpResponse:
+    if row:
+        wanted = read(ChangeMcpServer, values)
+        server = CHANGE.run(who, wanted, row.id)
+        flash(request, CHANGE.done(wanted, server))
+    else:
+        added = read(AddMcpServer, values)
+        server = ADD.run(who, added)
+        flash(request, ADD.done(added, server))
+    return SeeOther(_url(server.id))
 
 
 def _button(
@@ -184,26 +201,55 @@ def _known(request: HttpRequest, server_id: UUID) -> tuple[ServerRow, list[ToolR
         raise Http404 from error
 
 
-def _values(row: ServerRow) -> dict[str, str]:
-    return {
-        "name": row.name,
-        "url": row.url,
-        "command": shlex.join(row.command),
-        "credential": row.credential,
-        "credential_to": row.credential_to,
-        **row.modes,
+def _opened(row: ServerRow) -> dict[str, Any]:
+    """The values that the form of a server is opened on."""
+    own = ChangeMcpServer.model_fields.keys() - {"active", *GROUPS}
+    return {**{name: getattr(row, name) for name in own}, **row.modes}
+
+
+def _declared(
+    who: Actor, texts: Mapping[str, str], problems: Mapping[str, str], opened: Mapping[str, Any]
+) -> dict[str, Field]:
+    """The inputs of the form; a program and its arguments are written as in a shell."""
+    names = [name for name in AddMcpServer.model_fields if name != "active"]
+    shown = declared(AddMcpServer, names, texts, problems, MODE_OPTIONS, opened)
+    line = texts.get("command", shlex.join(opened.get("command", ())))
+    helps = {"command": _program_help(), "credential": _credential_help(who), **HELPS}
+    shown = {name: replace(one, help=helps[name]) for name, one in shown.items()}
+    return shown | {
+        "url": replace(shown["url"], kind="text", attrs={"inputmode": "url"}),
+        "command": replace(shown["command"], kind="text", value=line),
     }
 
 
-def _modes(values: Mapping[str, str]) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """(field, mode, choices) of what a server has beside tools."""
-    return [(group, values[group] or MODES[0], list(MODE_LABELS.items())) for group in GROUPS]
+def _program_help() -> str:
+    if programs := settings.GATEPOST_MCP_COMMANDS:
+        return f"A program that uses stdio. It starts with {', '.join(programs)}."
+    return (
+        "No program may be started here. The person who runs Gatepost lists programs in "
+        "GATEPOST_MCP_COMMANDS."
+    )
 
 
-def _wanted(values: Mapping[str, str]) -> dict[str, Any]:
+def _credential_help(who: Actor) -> str:
+    text = (
+        "No secret is listed for this workspace. The person who runs Gatepost lists them in "
+        "GATEPOST_WORKSPACE_SECRETS."
+    )
+    if names := bound_secrets.names_of(who.workspace_name):
+        text = f"The name of a secret of this workspace: {', '.join(names)}."
+    return (
+        f"{text} Each goes to the places that are listed with it. The secret itself is never "
+        "stored or shown."
+    )
+
+
+def _wanted(texts: Mapping[str, str], opened: Mapping[str, Any]) -> dict[str, Any]:
     """The input that the form gives; raises Invalid."""
-    chosen = {name: values[name] for name in FIELDS if name not in GROUPS or values[name]}
-    return chosen | {"command": command_words("$.command", values["command"])}
+    words = command_words("$.command", texts.get("command", ""))
+    shape = ChangeMcpServer if opened else AddMcpServer
+    values = from_texts(shape, {**texts, "command": ""}, {**opened, "command": []})
+    return values if words == list(opened.get("command", ())) else values | {"command": words}
 
 
 def _address(row: ServerRow) -> str:

@@ -5,7 +5,7 @@ Auditors read these pages, admins change what they say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, cast
 from uuid import UUID
@@ -18,7 +18,6 @@ from django.views.decorators.http import require_POST
 
 from approvals.policies import queries as queries_policies
 from approvals.policies.affected_requests import PolicyPreview
-from approvals.policies.changes import SCOPES, SPANS
 from approvals.policies.conditions import claims, refusal
 from approvals.policies.coverage import escapes_of, unannounced_names
 from approvals.policies.facts import FACTS
@@ -39,6 +38,7 @@ from dashboard.errors import ActionError, Conflict, Forbidden, Invalid, Malforme
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import read
+from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash, flash_refusal
 
@@ -50,6 +50,26 @@ SHOWN = 100
 @takes()
 def index(request: HttpRequest) -> HttpResponse:
     """All policies in their order, and the spend caps."""
+    return _index(request, {}, {})
+
+
+@require_POST
+def cap(request: HttpRequest) -> HttpResponse:
+    """Make or change a spend cap; what is refused comes back as it was written."""
+    texts = forms.posted(request)
+    try:
+        flash(request, caps.set_by_form(_actor(request), texts))
+    except (Forbidden, Missing):
+        raise
+    except ActionError as error:
+        return _index(request, texts, forms.problems_of(error), status=error.status)
+    return SeeOther(reverse("admin:policies"))
+
+
+def _index(
+    request: HttpRequest, texts: Mapping[str, str], problems: Mapping[str, str], status: int = 200
+) -> HttpResponse:
+    """The policies, the caps, and the form of a cap with what was written and refused."""
     who = _actor(request)
     rows = queries_policies.policies(who.workspace)
     return _page(
@@ -69,9 +89,10 @@ def index(request: HttpRequest) -> HttpResponse:
                 for i, row in enumerate(rows, 1)
             ],
             "caps": queries_policies.caps(who.workspace),
-            "scopes": SCOPES,
-            "spans": SPANS,
+            "declared": caps.form_of(texts, problems),
+            "errors": problems,
         },
+        status=status,
     )
 
 
@@ -230,14 +251,6 @@ def move(request: HttpRequest, policy_id: UUID) -> str:
     """Move a policy to another position in the order."""
     wanted = read(PolicyChange, {"position": _number(request, "position")})
     return CHANGE.done(wanted, CHANGE.run(_actor(request), wanted, policy_id))
-
-
-@_button
-def cap(request: HttpRequest) -> str:
-    """Make or change a spend cap."""
-    texts = {name: request.POST.get(name, "").strip() for name in caps.SetCap.model_fields}
-    wanted = read(caps.SetCap, texts | {"active": texts["active"] == "1"})
-    return caps.SET.done(wanted, caps.SET.run(_actor(request), wanted))
 
 
 def _actor(request: HttpRequest) -> Actor:

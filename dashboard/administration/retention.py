@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final, cast
 from uuid import UUID
@@ -26,21 +28,25 @@ from checkpoints.states import WorkspaceEventKind
 from checkpoints.store.installation import recorded_rows
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import ActionError, Forbidden, Missing
+from dashboard.fields.shapes import Field as FormField
+from dashboard.fields.shapes import Option
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, Preview, read
-from dashboard.kit.command import listing, show_row, switch_off, verb
-from dashboard.kit.inputs import from_texts
+from dashboard.kit.command import listing, off_verb, show_row, verb
+from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash
-from dashboard.kit.pages.forms import problems_of
+from dashboard.kit.pages.forms import posted, problems_of
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.console import facts
 from dashboard.kit.terminal.tables import Table, table
+from dashboard.kit.whole_settings import switch_off
 from dashboard.wording.savings import counted
 
 FLOOR_DAYS, MOST_DAYS = 1, 36_500
+MISSING: Final = "There is no such rule in this workspace."
 
 
 # Read from the model, whose row is locked; the reader of rules belongs to the sweep.
@@ -118,7 +124,7 @@ def _whose(agent: str) -> str:
     return agent or "all agents without a rule of their own"
 
 
-def _sentence(_: SetRetention, rule: RetentionRule) -> str:
+def _sentence(_: SetRetention | None, rule: RetentionRule) -> str:
     if not rule.active:
         return f"The rule of {_whose(rule.agent)} is switched off."
     return (
@@ -194,17 +200,24 @@ VERBS: Final = (
         plan_table=lambda plan: facts("", [("due now", _many(plan.due))]),
         question=_question,
     ),
-    switch_off(
+    off_verb(
         SET,
         retention_rules,
         show_row(_table),
         _agent_option,
         key=("agent",),
         does="switches a rule off",
-        missing="There is no such rule in this workspace.",
+        missing=MISSING,
         example="retention off --agent payments",
     ),
 )
+
+
+# What people read for the values of a choice.
+CHOICES: Final[Mapping[str, Sequence[Option]]] = {
+    "archive": (Option("false", "Nothing"), Option("true", "A capsule of each thread")),
+    "active": (Option("true", "On"), Option("false", "Off")),
+}
 
 
 # --- page -----------------------------------------------------------------------------------------
@@ -213,23 +226,20 @@ VERBS: Final = (
 @require_http_methods(["GET", "POST"])
 @takes()
 def page(request: HttpRequest) -> HttpResponse:
-    """All rules; a form that counts the threads due by a new one, then sets it.
-
-    A rule erases threads by itself, so it is set only after its threads were counted.
-    """
+    """All rules; a form that counts the threads due by a new one, then sets it."""
     who = cast(Actor, cast(Any, admin.site).member(request).actor)
-    texts = dict.fromkeys(SetRetention.model_fields, "") | {"active": "1"}
+    texts, status = posted(request), 200
     context: dict[str, Any] = {"errors": {}}
-    status = 200
     if request.method == "POST":
-        texts = {name: request.POST.get(name, "").strip() for name in SetRetention.model_fields}
         try:
-            values = from_texts(SetRetention, texts) | {"active": bool(texts["active"])}
-            wanted = read(SetRetention, values)
+            if "off" in texts:
+                rule = switch_off(SET, who, retention_rules, missing=MISSING, agent=texts["off"])
+                return _done(request, _sentence(None, rule))
+            wanted = read(SetRetention, from_texts(SetRetention, texts))
             seen = f"{wanted.days}:{wanted.agent}"
-            if not wanted.active or request.POST.get("counted") == seen:
-                flash(request, SET.done(wanted, SET.run(who, wanted)))
-                return SeeOther(reverse("admin:retention"))
+            # A rule erases threads by itself, so it is set only after its threads were counted.
+            if not wanted.active or texts.get("counted") == seen:
+                return _done(request, SET.done(wanted, SET.run(who, wanted)))
             plan = cast(RetentionPreview, SET.plan(who, wanted))
             context |= {"due": _many(plan.due), "seen": seen}
         except (Forbidden, Missing):
@@ -241,10 +251,21 @@ def page(request: HttpRequest) -> HttpResponse:
     context |= {
         **admin.site.each_context(request),
         "title": "Set a retention rule",
-        "values": texts,
+        "declared": _declared(texts, context["errors"]),
         "rules": [{"row": one, "by": names.get(one.set_by, one.set_by)} for one in shown],
         "agents": sorted({row.agent for row in queries.agents(workspace=who.workspace)}),
         "may_change": may(who, "retention"),
-        "floor_days": FLOOR_DAYS,
     }
     return render(request, "administration/retention.html", context, status=status)
+
+
+def _done(request: HttpRequest, message: str) -> HttpResponse:
+    flash(request, message)
+    return SeeOther(reverse("admin:retention"))
+
+
+def _declared(texts: Mapping[str, str], problems: Mapping[str, str]) -> dict[str, FormField]:
+    """The inputs of the form; an agent is chosen among those that are there, or written."""
+    shown = declared(SetRetention, [*SetRetention.model_fields], texts, problems, CHOICES)
+    agent = shown["agent"]
+    return shown | {"agent": replace(agent, attrs=agent.attrs | {"list": "agents"})}

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from dashboard.errors import Missing
 from dashboard.identity.permissions import Actor
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.terminal.arguments import add_version_argument, pair
@@ -17,6 +16,7 @@ from dashboard.kit.terminal.tables import Table
 
 from .action import Action, read
 from .inputs import inputs_of
+from .whole_settings import switch_off
 
 type _Declare = Callable[[argparse.ArgumentParser], None]
 
@@ -126,7 +126,7 @@ def listing(
     return Verb("list", does, act, arguments)
 
 
-def switch_off(
+def off_verb(
     action: Action[Any, Any],
     read_all: Callable[[Actor], Any],
     show: Callable[..., None],
@@ -137,21 +137,12 @@ def switch_off(
     missing: str,
     example: str,
 ) -> Verb:
-    """The verb `off` of settings that are set as a whole: one again with its values, but inactive.
-
-    `key` names the fields by which it is found among `read_all(person).results`; `missing` is said
-    where there is none.
-    """
+    """The verb `off` of a setting that is set as a whole; see `switch_off`."""
 
     def act(command: PersonalCommand) -> None:
         actor = command.actor(action.right)
-        wanted = {name: command.options[name] for name in key}
-        for row in read_all(actor).results:
-            if wanted == {name: getattr(row, name) for name in key}:
-                values = row.model_dump(include={*action.takes.model_fields}) | {"active": False}
-                show(command, actor, action.run(actor, read(action.takes, values)))
-                return
-        raise Missing(missing)
+        which = {name: command.options[name] for name in key}
+        show(command, actor, switch_off(action, actor, read_all, missing=missing, **which))
 
     return Verb("off", does, act, arguments, example)
 

@@ -65,11 +65,6 @@ BY_HAND: Final = {
         approvals/decide.html: answer comment, approvals/decide_dialogs.html: comment,
         approvals/decide_many.html: comment, approvals/edit.html: comment
     """,
-    "a form of the records, in the look of Django's admin": """
-        administration/policies.html: scope agent per max_cost active,
-        administration/retention.html: agent days archive active,
-        administration/mcp_server_form.html: name url command credential credential_to {{ field }}
-    """,
     "its declaration takes the view as a dictionary, the form its address": """
         board/saved_views/form.html: name surface address shared
     """,

@@ -207,7 +207,13 @@ def test_order_switch_and_caps_by_buttons(cast: Cast) -> None:
     admin.post(f"/admin/policies/{first.policy}/switch/", {"active": "0"})
     rows = queries_policies.policies(cast.workspace)
     assert [(r.name, r.active) for r in rows] == [("Second", True), ("First", False)]
-    form = {"scope": "agent", "per": "day", "max_cost": "2.50", "agent": "research", "active": "1"}
+    form = {
+        "scope": "agent",
+        "per": "day",
+        "max_cost": "2.50",
+        "agent": "research",
+        "active": "true",
+    }
     assert admin.post("/admin/policies/cap/", form).status_code == 303
     [cap] = queries_policies.caps(cast.workspace)
     assert (cap.scope, cap.agent, f"{cap.max_cost.normalize():f}", cap.active) == (
@@ -216,10 +222,39 @@ def test_order_switch_and_caps_by_buttons(cast: Cast) -> None:
         "2.5",
         True,
     )
-    answer = admin.post("/admin/policies/cap/", form | {"max_cost": "much"}, follow=True)
-    assert "must be a decimal" in answer.content.decode()
-    admin.post("/admin/policies/cap/", form | {"active": ""})
+    admin.post("/admin/policies/cap/", form | {"active": "false"})
     assert not queries_policies.caps(cast.workspace)[0].active
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "words"),
+    [
+        ({"max_cost": "much"}, "max_cost", "Must be a decimal"),
+        ({"max_cost": ""}, "max_cost", "is required"),
+        ({"agent": "x" * 101}, "agent", "longer than 100"),
+        ({"scope": "workspace"}, "agent", "goes with the scopes"),
+        ({"scope": "moon"}, "scope", "must be one of"),
+        ({"per": ""}, "per", "is required"),
+    ],
+)
+def test_a_refused_cap_keeps_what_was_typed(
+    cast: Cast, changed: dict[str, str], field: str, words: str
+) -> None:
+    form = {"scope": "agent", "agent": "re<b>search", "per": "day", "max_cost": "2.50"}
+    form |= {"active": "false"} | changed
+    answer = cast.client("admin").post("/admin/policies/cap/", form)
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    beside = page.partition(f'id="{field}-hint"')[2].partition("</p>")[0]
+    assert words.lower() in html.unescape(beside).lower(), beside
+    assert page.count('aria-invalid="true"') == 1
+    for name in form.keys() & {"agent", "max_cost"}:
+        assert f'name="{name}"' in page
+        assert html.escape(form[name]) in page
+    for name in {"scope", "per", "active"} - {field}:
+        drawn = page.partition(f'<select id="{name}"')[2].partition("</select>")[0]
+        assert f'<option value="{form[name]}" selected>' in drawn, name
+    assert queries_policies.caps(cast.workspace) == []
 
 
 # --- calls ----------------------------------------------------------------------------------------

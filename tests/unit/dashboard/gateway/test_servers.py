@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +14,7 @@ from django.urls import reverse
 
 from checkpoints import queries as ground
 from checkpoints.chain import verify_workspace
-from dashboard.administration.mcp_servers import mcp_server
+from dashboard.administration.mcp_servers import mcp_server, mcp_servers
 from dashboard.errors import Conflict, Invalid, Missing
 from dashboard.gateway.registry import changes
 from dashboard.gateway.registry.changes import Wanted
@@ -211,10 +213,59 @@ def test_the_pages_show_changes_as_text(cast: Cast, server: UUID) -> None:
         f"/admin/mcp-servers/{server}/accept/", {"tool": f"{row.listed_hash}:add"}, follow=True
     )
     assert "Accepted: add" in answer.content.decode()
-    bad = admin.post("/admin/mcp-servers/add/", {"name": "x", "url": "ftp://a"})
-    assert bad.status_code == 422
-    assert "ftp://a" in bad.content.decode()
-    assert admin.post("/admin/mcp-servers/add/", {"name": "x", "command": "'"}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"url": "ftp://a"}, "url"),
+        ({"url": ""}, "url"),
+        ({"name": "X Y"}, "name"),
+        ({"name": ""}, "name"),
+        ({"url": "", "command": "npx 'of"}, "command"),
+        ({"url": "", "command": "unlisted --all"}, "command"),
+        ({"credential": "<b>"}, "credential"),
+        ({"credential_to": "not a header"}, "credential_to"),
+        ({"resources": "perhaps"}, "resources"),
+    ],
+)
+def test_a_refused_form_says_so_beside_its_field_and_keeps_what_was_typed(
+    cast: Cast, changed: dict[str, str], field: str
+) -> None:
+    form = {"name": "files", "url": "https://files.example/mcp", "command": "", "credential": ""}
+    form |= {"credential_to": "", "resources": "ask", "prompts": "refuse"} | changed
+    answer = cast.client("admin").post("/admin/mcp-servers/add/", form)
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    beside = page.partition(f'id="{field}-hint"')[2].partition("</p>")[0]
+    assert '<span class="err">' in re.sub(r"\s+", " ", beside), beside
+    assert page.count('aria-invalid="true"') == 1
+    for name in ("name", "url", "command", "credential", "credential_to"):
+        drawn = page.partition(f'<input id="{name}"')[2].partition(">")[0]
+        assert f'value="{html.escape(form[name])}"' in drawn, name
+    for name in {"resources", "prompts"} - {field}:
+        drawn = page.partition(f'<select id="{name}"')[2].partition("</select>")[0]
+        assert f'<option value="{form[name]}" selected>' in drawn
+    assert mcp_servers(cast.actor("admin")) == []
+
+
+def test_a_changed_form_sends_only_what_was_touched(cast: Cast, server: UUID) -> None:
+    """What is cleared is cleared, what was not touched stays as another admin has it now."""
+    row, _ = mcp_server(cast.actor("admin"), server)
+    admin, address = cast.client("admin"), f"/admin/mcp-servers/{server}/change/"
+    page = admin.get(address).content.decode()
+    assert f'value="{row.url}"' in page
+    form = {"url": row.url, "command": "", "credential": "", "credential_to": "X-Key"}
+    form |= {"resources": "ask", "prompts": "policies", "completions": "policies"}
+    assert admin.post(address, form).status_code == 303
+    row, _ = mcp_server(cast.actor("admin"), server)
+    assert (row.credential_to, row.modes["resources"]) == ("X-Key", "ask")
+    assert admin.post(address, form | {"credential_to": ""}).status_code == 303
+    row, _ = mcp_server(cast.actor("admin"), server)
+    assert (row.credential_to, row.modes["resources"]) == ("", "ask")
+    both = admin.post(address, form | {"command": "npx files"})
+    assert both.status_code == 422
+    assert 'value="npx files"' in both.content.decode()
 
 
 @pytest.mark.requirement("E02")
@@ -232,9 +283,9 @@ def test_a_tool_whose_name_is_none_is_shown_and_not_accepted(
     assert "not offered" in str(refused.value)
     rows = {tool.name: tool for tool in accept_mcp_tools(admin, server, None)}
     assert (rows[name].state, rows["add"].state) == ("new", "accepted")
-    html = cast.client("admin").get(reverse("admin:mcp_server", args=[server])).content.decode()
-    assert "Not offered" in html
-    assert f"{bad.listed_hash}:" not in html
+    page = cast.client("admin").get(reverse("admin:mcp_server", args=[server])).content.decode()
+    assert "Not offered" in page
+    assert f"{bad.listed_hash}:" not in page
     shown = cast.client("admin").get(f"/api/v1/mcp-servers/{server}/").json()
     assert [one["fault"] for one in shown["tools"] if one["name"] == name] == [bad.fault]
 

@@ -50,7 +50,7 @@ def test_it_counts_before_it_sets(cast: Cast) -> None:
     ]
     assert f"Set by {cast.users['admin'].username}" in text
     # The button of the row: off at once, since nothing is erased by that.
-    off = {"agent": "research", "days": "30", "archive": ""}
+    off = {"off": "research"}
     assert "switched off" in admin.post(PAGE, off, follow=True).content.decode()
     assert rows("SELECT active FROM gp_retention_rule") == [(False,)]
     kinds = [event.kind for event in queries.workspace_events(cast.workspace).rows]
@@ -62,12 +62,15 @@ def test_it_counts_before_it_sets(cast: Cast) -> None:
     [("", "is required"), ("x", "whole number"), ("-1", "at least 1"), ("9" * 30, "at most")],
 )
 def test_a_refused_form_keeps_what_was_typed(cast: Cast, days: str, words: str) -> None:
-    form = {"agent": "re<b>search", "days": days, "active": "1"}
+    form = {"agent": "re<b>search", "days": days, "archive": "true", "active": "false"}
     answer = cast.client("admin").post(PAGE, form)
     assert answer.status_code == 422
     text = answer.content.decode()
-    assert words in text
+    assert words in text.partition('id="days-hint"')[2].partition("</p>")[0]
     assert 'value="re&lt;b&gt;search"' in text
+    for name, value in (("archive", "true"), ("active", "false")):
+        drawn = text.partition(f'<select id="{name}"')[2].partition("</select>")[0]
+        assert f'<option value="{value}" selected>' in drawn
     long = cast.client("admin").post(PAGE, form | {"agent": "x" * 101, "days": "3"})
     assert (long.status_code, b"longer than 100" in long.content) == (422, True)
 
