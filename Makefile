@@ -61,10 +61,10 @@ help:  ## list what can be called
 	@echo "make reset         delete the data folder (asks first)"
 
 install:
-	@$(BRING) requirements.lock
+	@$(BRING) requirements.lock agents
 
 install-dev:
-	@$(BRING) requirements-dev.lock
+	@$(BRING) requirements-dev.lock agents
 
 up: install  ## start everything and stay until Ctrl-C
 	@exec env PYTHONDONTWRITEBYTECODE= $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(MODEL:%=--model %) $(ARGS)
@@ -81,8 +81,9 @@ lint: install-dev
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m deptry .
+	@cd agents && ../$(PY) -m deptry .
 	@git ls-files -z '*.html' | xargs -0 -r .venv/bin/djade --check --target-version 6.1
-	@.venv/bin/lint-imports
+	@PYTHONPATH=agents .venv/bin/lint-imports
 	@cd clients/python/src && ../../../.venv/bin/lint-imports --config ../pyproject.toml
 	@nice -n 10 $(PY) -m mypy
 	@GATEPOST_DATA=$$(mktemp -d) $(PY) -W ignore manage.py makemigrations --check --dry-run

@@ -15,16 +15,17 @@ __version__ = "0.1.0"
 
 STOPPED, PIPE_CLOSED = 130, 141
 ROOT: Final = Path(__file__).resolve().parent
-# Installed as they are, at the top: these names are taken wherever Gatepost is imported.
+# Installed as they are, at the top: these names are taken wherever Gatepost is imported. The agents
+# that ship are a distribution of their own, whose name is taken where they are not installed, too.
 PACKAGES: Final = (
-    "agents",
     "approvals",
     "checkpoints",
-    "contrib",
     "dashboard",
     "gatepost",
+    "gatepost_agents",
     "workers",
 )
+OURS: Final = (ROOT, ROOT / "agents")
 # What a person types here for a command, and to start everything.
 IN_CLONE: Final = (ROOT / "manage.py").is_file()
 COMMAND: Final = "./manage.py" if IN_CLONE else "gatepost"
@@ -39,7 +40,7 @@ def conflicts(folders: Iterable[str]) -> Iterator[Path]:
     A folder without Python files, such as `checkpoints` with weights, is in nobody's way.
     """
     for folder in dict.fromkeys(os.path.abspath(entry) for entry in folders):
-        if Path(folder).resolve() == ROOT:
+        if Path(folder).resolve() in OURS:
             continue
         for name in PACKAGES:
             spec = PathFinder.find_spec(name, [folder])

@@ -1,9 +1,10 @@
-"""Brings .venv in step with a lock file; does nothing when it is already.
+"""Brings .venv in step with a lock file and a project beside it; does nothing when it is already.
 
-Called as `python tools/install.py requirements.lock [VENV]` by any Python >= 3.12; needs nothing
+Called as `python tools/install.py requirements.lock agents` by any Python >= 3.12; needs nothing
 but the standard library. One line per phase with a tick and seconds.
 """
 
+import argparse
 import hashlib
 import os
 import re
@@ -18,7 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TERMINAL = sys.stdout.isatty()
-DEVELOPERS_LOCK = Path(__file__).resolve().parent.parent / "requirements-dev.lock"
+ROOT = Path(__file__).resolve().parent.parent
+DEVELOPERS_LOCK = ROOT / "requirements-dev.lock"
+HASHED = ("install", "--require-hashes", "--no-deps", "-r")
 TICK = "✓" if (sys.stdout.encoding or "").lower().startswith("utf") else "ok"
 
 
@@ -72,8 +75,8 @@ def pip(python: Path, *arguments: str, total: int, word: str) -> None:
         sys.exit("The packages could not be installed; the lines above are pip's. Call make again.")
 
 
-def uv(python: Path, lock: Path) -> bool:
-    """Install by uv, several times faster than pip; False where pip has to do it.
+def bring_uv(python: Path) -> bool:
+    """Have uv, which is several times faster than pip; False where pip has to do it.
 
     uv does not read pip's configuration: where that names another index, pip is left to it.
     """
@@ -84,43 +87,60 @@ def uv(python: Path, lock: Path) -> bool:
     if pin is None or re.search(r"\.(index-url|no-index)\b", configured):
         return False
     show("uv")
-    hashed = ("install", "--require-hashes", "--no-deps", "-r")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirement:
         requirement.write(f"{pin[0]}\n")
         requirement.flush()
-        bring = [python, "-m", "pip", "--disable-pip-version-check", *hashed, requirement.name]
-        if subprocess.run(bring, capture_output=True).returncode:
-            return False
-    show("packages")
-    install = [python, "-m", "uv", "--no-config", "pip", *hashed, lock, "--python", python]
-    return subprocess.run(install, capture_output=True).returncode == 0
+        bring = [python, "-m", "pip", "--disable-pip-version-check", *HASHED, requirement.name]
+        return subprocess.run(bring, capture_output=True).returncode == 0
+
+
+def install(python: Path, *arguments: str | Path, total: int, word: str, has_uv: bool) -> None:
+    """Install by uv; where it is not here or fails, by pip."""
+    if has_uv:
+        show(word)
+        command = [python, "-m", "uv", "--no-config", "pip", *arguments, "--python", python]
+        if subprocess.run(command, capture_output=True).returncode == 0:
+            return
+    quiet = ("--prefer-binary", "--progress-bar", "off")
+    pip(python, *map(os.fspath, arguments), *quiet, total=total, word=word)
 
 
 def main() -> None:
     if sys.version_info < (3, 12):  # noqa: UP036 - said by the very Python that is too old
         sys.exit("The .venv here is of an older Python: delete it and call make again.")
-    lock = Path(sys.argv[1])
-    folder = Path(sys.argv[2] if len(sys.argv) > 2 else ".venv").absolute()
-    content = lock.read_bytes()
-    stamp = folder / f".{lock.stem}.stamp"
-    wanted = hashlib.sha256(content).hexdigest()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lock", type=Path)
+    parser.add_argument(
+        "project", type=Path, nargs="?", help="a folder, installed as it lies there"
+    )
+    parser.add_argument("--venv", type=Path, default=Path(".venv"))
+    options = parser.parse_args()
+    folder: Path = options.venv.absolute()
+    locks = [options.lock]
+    files = [options.lock]
+    if options.project:
+        locks.append(options.project / "requirements.lock")
+        files += [locks[-1], options.project / "pyproject.toml"]
+    stamp = folder / f".{options.lock.stem}.stamp"
+    wanted = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted and (folder / "bin" / "python").exists():
         return
     if not usable(folder):
         with phase(f"environment, Python {sys.version.split()[0]}"):
             shutil.rmtree(folder, ignore_errors=True)
             venv.EnvBuilder(with_pip=True, symlinks=True).create(folder)
-    total = len(re.findall(rb"^[a-z0-9].*==", content, re.MULTILINE))
     python = folder / "bin" / "python"
-    with phase(f"{total} packages of {lock.name}"):
-        if not uv(python, lock):
-            pip(
-                python,
-                *("install", "--require-hashes", "--no-deps", "--prefer-binary"),
-                *("--progress-bar", "off", "-r", os.fspath(lock)),
-                total=total,
-                word="packages",
-            )
+    has_uv: bool | None = None
+    for lock in locks:
+        total = len(re.findall(rb"^[a-z0-9].*==", lock.read_bytes(), re.MULTILINE))
+        with phase(f"{total} packages of {os.path.relpath(lock)}"):
+            has_uv = bring_uv(python) if has_uv is None else has_uv
+            install(python, *HASHED, lock, total=total, word="packages", has_uv=has_uv)
+    if options.project:
+        with phase(f"{options.project}, as it lies here"):
+            # Its lock has brought what builds it.
+            command = ("install", "--no-deps", "--no-build-isolation", "--editable")
+            install(python, *command, options.project, total=1, word="agents", has_uv=bool(has_uv))
     stamp.write_text(wanted)
 
 

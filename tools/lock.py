@@ -1,6 +1,7 @@
 """Writes the lock files, or with --check says whether they are in step with pyproject.toml.
 
-requirements.lock is what `make up` installs: no extra is in it. requirements-dev.lock is all that
+requirements.lock is what `make up` installs: no extra is in it. agents/requirements.lock is what
+the agents that ship need beside it, and what builds them. requirements-dev.lock is all that
 `make check` needs, which is every extra as well, so that its code is tested beside our pins.
 The check needs no network: each lock begins with the hash of what it was made from, and each
 requirement must be met by the version that the lock names.
@@ -13,29 +14,57 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# {lock: (groups, extras)}
-LOCKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "requirements.lock": ((), ()),
-    "requirements-dev.lock": (("test", "lint"), ("models", "mcp", "sso")),
-}
+PROJECT, AGENTS = "pyproject.toml", "agents/pyproject.toml"
 MARK = "# made from pyproject.toml, dependencies "
 
 
-def source_hash(groups: tuple[str, ...], extras: tuple[str, ...]) -> str:
-    """The hash of everything in pyproject.toml that decides what is installed."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = {
-        "python": project["project"]["requires-python"],
-        "dependencies": sorted(project["project"]["dependencies"]),
-        "groups": {name: sorted(project["dependency-groups"][name]) for name in groups},
-    }
-    if extras:
-        optional = project["project"]["optional-dependencies"]
-        wanted["extras"] = {name: sorted(optional[name]) for name in extras}
-    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+@dataclass(frozen=True)
+class Lock:
+    """What one lock is made of; versions are those of the locks in `beside`."""
+
+    projects: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+
+
+LOCKS = {
+    "requirements.lock": Lock((PROJECT,)),
+    "agents/requirements.lock": Lock((AGENTS,), beside=("requirements.lock",)),
+    "requirements-dev.lock": Lock(
+        (PROJECT, AGENTS),
+        groups=("test", "lint"),
+        extras=("models", "mcp", "sso"),
+        beside=("requirements.lock", "agents/requirements.lock"),
+    ),
+}
+
+
+def wanted(lock: Lock) -> list[str]:
+    """The requirements of everything that decides what is installed, sorted."""
+    results = []
+    for name in lock.projects:
+        read = tomllib.loads((ROOT / name).read_text())
+        results += read["project"]["dependencies"]
+        if name == AGENTS:
+            results += read["build-system"]["requires"]
+            continue
+        for group in lock.groups:
+            results += read["dependency-groups"][group]
+        for extra in lock.extras:
+            results += read["project"]["optional-dependencies"][extra]
+    # The product itself is here already.
+    return sorted(set(results) - {"gatepost"})
+
+
+def source_hash(lock: Lock) -> str:
+    """The hash of the requirements and of the oldest Python."""
+    python = tomllib.loads((ROOT / PROJECT).read_text())["project"]["requires-python"]
+    return hashlib.sha256(json.dumps([python, *wanted(lock)]).encode()).hexdigest()[:16]
 
 
 def pins(lock: Path) -> dict[str, str]:
@@ -46,39 +75,40 @@ def pins(lock: Path) -> dict[str, str]:
 
 def write() -> None:
     """Resolve anew; what is already locked stays unless `--upgrade` is given."""
-    for name, (groups, extras) in LOCKS.items():
-        command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"]
-        for group in groups:
-            command += ["--group", group]
-        for extra in extras:
-            command += ["--extra", extra]
+    for name, lock in LOCKS.items():
+        command = [sys.executable, "-m", "uv", "pip", "compile", "-", "--quiet"]
         command += ["--generate-hashes", "--universal", "--no-emit-index-url", "--no-header"]
         command += ["--no-annotate", "--python-version", "3.12", "--output-file", name]
-        if name != "requirements.lock":
-            command += ["--constraint", "requirements.lock"]
+        for other in lock.beside:
+            command += ["--constraint", other]
         command += sys.argv[1:]
         subprocess.run(
-            command, cwd=ROOT, check=True, env=os.environ | {"UV_CUSTOM_COMPILE_COMMAND": ""}
+            command,
+            cwd=ROOT,
+            check=True,
+            input="\n".join(wanted(lock)),
+            text=True,
+            env=os.environ | {"UV_CUSTOM_COMPILE_COMMAND": ""},
         )
-        lock = ROOT / name
-        lock.write_text(f"{MARK}{source_hash(groups, extras)}\n{lock.read_text()}")
+        written = ROOT / name
+        written.write_text(f"{MARK}{source_hash(lock)}\n{written.read_text()}")
 
 
 def check() -> list[str]:
     """What is out of step, in sentences."""
     faults = []
-    for name, (groups, extras) in LOCKS.items():
-        lock = ROOT / name
-        text = lock.read_text() if lock.exists() else ""
-        if not text.startswith(f"{MARK}{source_hash(groups, extras)}\n"):
+    for name, lock in LOCKS.items():
+        path = ROOT / name
+        text = path.read_text() if path.exists() else ""
+        if not text.startswith(f"{MARK}{source_hash(lock)}\n"):
             faults.append(f"{name} is older than pyproject.toml: call `make lock`.")
         if "://" in text:
             faults.append(f"{name} holds an address: call `make lock`.")
     if not faults:
-        run, everything = (pins(ROOT / name) for name in LOCKS)
+        run, agents, everything = (pins(ROOT / name) for name in LOCKS)
         faults += [
             f"{package} is {version} for `make up` but {everything.get(package)} for tests."
-            for package, version in run.items()
+            for package, version in (run | agents).items()
             if everything.get(package) != version
         ]
     return faults

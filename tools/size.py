@@ -17,7 +17,6 @@ FLOORS = (
     "workers",
     "gatepost",
     "agents",
-    "contrib",
     "dashboard",
     "clients",
 )
@@ -30,7 +29,7 @@ type Arrows = dict[str, set[str]]
 def modules(floors: tuple[str, ...] = FLOORS) -> dict[str, Path]:
     """{module name: file} of the product or of other top folders, without migrations."""
     return {
-        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): path
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__").removeprefix("agents."): path
         for path in _files("*.py", floors)
     }
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from agents.market_research import agent as research
-from agents.market_research.agent import publish_report
-from agents.payments import agent as paying
-from agents.payments.agent import mail, pay, reserve
 from gatepost import Context, Graph, Node, State
+from gatepost_agents.market_research import agent as research
+from gatepost_agents.market_research.agent import publish_report
+from gatepost_agents.payments import agent as paying
+from gatepost_agents.payments.agent import mail, pay, reserve
 
 from .waste import fetch, stand_in
 

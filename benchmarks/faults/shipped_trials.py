@@ -65,7 +65,7 @@ def table(trial: str) -> dict[str, str]:
 
 def invoices(trial: str) -> dict[str, str]:
     """Two invoices that can be paid, one that is there twice, one without an order; the orders."""
-    from agents.payments.invoices import DATA, from_csv
+    from gatepost_agents.payments.invoices import DATA, from_csv
 
     known = {row["supplier"]: row for row in from_csv((DATA / "suppliers.csv").read_bytes())}
     lines, orders = ["invoice,supplier,order,due,amount,account"], ["order,supplier,amount"]
@@ -90,7 +90,7 @@ def paid(trial: str) -> int:
     """How often each invoice of a trial is paid, as the bank says; -1 when they differ."""
     from django.conf import settings
 
-    from agents.payments import bank
+    from gatepost_agents.payments import bank
 
     results = Counter(
         one["invoice"]

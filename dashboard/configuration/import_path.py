@@ -2,6 +2,7 @@
 
 import os
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,14 @@ def is_installed() -> bool:
 def python_path() -> str:
     """PYTHONPATH of a child process: that of this one, after the clone where there is one."""
     # Never a folder of packages: it would come before the standard library.
-    clone = "" if is_installed() else str(ROOT)
-    return os.pathsep.join(filter(None, (clone, os.environ.get("PYTHONPATH", ""))))
+    clone = () if is_installed() else (str(ROOT), str(ROOT / "agents"))
+    return os.pathsep.join(filter(None, (*clone, os.environ.get("PYTHONPATH", ""))))
+
+
+def agents_folder() -> Path | None:
+    """The folder that holds `gatepost_agents`, the agents that ship; None if not installed."""
+    spec = find_spec("gatepost_agents")
+    return Path(spec.origin).parents[1] if spec and spec.origin else None
 
 
 def templates_folder() -> Path:

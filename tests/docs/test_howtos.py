@@ -93,7 +93,6 @@ def test_each_setting_that_is_named_is_read() -> None:
         for floor in (
             "dashboard",
             "agents",
-            "contrib",
             "gatepost",
             "workers",
             "approvals",

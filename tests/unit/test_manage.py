@@ -42,7 +42,6 @@ def test_it_finds_the_environment_beside_it(system: str, tmp_path: Path) -> None
     for room in (
         "gatepost",
         "agents",
-        "contrib",
         "dashboard",
         "workers",
         "approvals",

@@ -23,28 +23,26 @@ from checkpoints.state import deltas
 from checkpoints.state.schema_texts import without_descriptions
 
 from ..authoring.errors import GraphError
+from ..authoring.former_names import current_name, former_file, former_name
 from ..authoring.graph import RESERVED, Graph, Tool
 from ..language.configuration import Configured
 from ..step.step import Agent
 from . import sources
 from .source_parts import Part, bounded, parts_of_bytes
 
-SHIPPED = (
-    "agents.market_research",
-    "agents.payments",
-    "agents.deep_research",
-    "agents.dependency_audit",
-    "agents.outreach",
-)
-ENTRY_POINTS = "gatepost.agents"
+# Groups of entry points: of the distribution `gatepost-agents`, of packages of others.
+SHIPPED_AGENTS = "gatepost.shipped_agents"
+AGENTS = "gatepost.agents"
 TOOL_TEXTS = "tools"  # where the parts of an agent's code that are docstrings of tools stand
 
 
 def agent_modules() -> list[str]:
-    """The shipped agents unless they are off, entry points of packages, then GATEPOST_AGENTS."""
-    shipped = SHIPPED if settings.GATEPOST_SHIPPED_AGENTS else ()
-    named = [e.value.partition(":")[0] for e in entry_points(group=ENTRY_POINTS)]
-    return list(dict.fromkeys([*shipped, *named, *settings.GATEPOST_AGENTS]))
+    """The shipped agents unless off, those of other packages, then GATEPOST_AGENTS."""
+    groups = [SHIPPED_AGENTS, AGENTS] if settings.GATEPOST_SHIPPED_AGENTS else [AGENTS]
+    installed = entry_points()
+    named = [entry.module for group in groups for entry in installed.select(group=group)]
+    names = [*named, *settings.GATEPOST_AGENTS]
+    return list(dict.fromkeys(map(current_name, names)))
 
 
 def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
@@ -132,6 +130,10 @@ def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) 
     # The rule before this one saw no docstrings of tools.
     others = [part for part in code["parts"] if part["file"] != TOOL_TEXTS]
     former.add(fingerprint_of(graph, parts, {**code, "parts": others}))
+    # And what it gave before its modules moved.
+    moved = [{**part, "file": former_file(part["file"])} for part in code["parts"]]
+    if moved != code["parts"]:
+        former.add(fingerprint_of(graph, parts, {**code, "parts": moved}))
     same = queries.same_code(graph.name, graph.version, [fingerprint, *former])
     same |= {version_id(content | {"fingerprint": f}) for f in former}
     alike = tuple(sorted(same - {version}))
@@ -185,8 +187,8 @@ def fingerprint_of(
 def former_fingerprint_of(graph: Graph, parts: Iterable[ModuleType]) -> str:
     """The fingerprint by the rule before: the bytes of the agent's modules, without imports."""
     digest = hashlib.sha256(b"gatepost-agent-1")
-    for module in sorted(parts, key=lambda m: m.__name__):
-        digest.update(module.__name__.encode() + b"\0")
+    for module in sorted(parts, key=lambda m: former_name(m.__name__)):
+        digest.update(former_name(module.__name__).encode() + b"\0")
         if module.__file__:
             digest.update(Path(module.__file__).read_bytes())
     digest.update(deltas.canonical(graph.describe_graph()))

@@ -27,7 +27,7 @@ from .source_parts import Part, parts_of_bytes, parts_of_source
 _GATEPOST: Final = Path(__file__).resolve().parents[2]
 _FLOORS: Final = tuple(
     str(_GATEPOST / floor) + os.sep
-    for floor in ("checkpoints", "approvals", "workers", "dashboard", "contrib", "gatepost")
+    for floor in ("checkpoints", "approvals", "workers", "dashboard", "gatepost")
 )
 _LIBRARIES: Final = tuple(
     {

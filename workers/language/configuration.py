@@ -33,6 +33,7 @@ from checkpoints.outbound import addresses
 from checkpoints.outbound.own_secrets import is_own
 
 from ..authoring.errors import StepFailed
+from ..authoring.former_names import current_name
 from ..authoring.language_models import SETTING, Model, Reply, Request, missing
 from .endpoints import WIRES, Endpoint, WireEndpoint
 from .providers import PROVIDERS, ProviderEndpoint
@@ -185,7 +186,7 @@ def _imported(value: str, setting: str) -> Model:
     if not colon:
         raise StepFailed(f"{setting} is {value!r}: write package.module:function.")
     try:
-        result: Any = importlib.import_module(module)
+        result: Any = importlib.import_module(current_name(module))
         for part in name.split("."):
             result = getattr(result, part)
     except (ImportError, AttributeError, ValueError) as error:

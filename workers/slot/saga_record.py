@@ -28,6 +28,7 @@ from checkpoints.state import deltas
 from checkpoints.states import EventKind
 
 from ..authoring.errors import HandBack, StepFailed
+from ..authoring.former_names import current_name
 from ..authoring.graph import END, Graph, State, Tool
 from ..code.registry import announce
 from ..engine.rollback import Undoing
@@ -104,7 +105,7 @@ def installed() -> Agent:
 def resolve(name: str) -> Callable[..., Any]:
     """The function that "module:qualname" names."""
     module, _, qualname = name.partition(":")
-    result: Any = importlib.import_module(module)
+    result: Any = importlib.import_module(current_name(module))
     for part in qualname.split("."):
         result = getattr(result, part)
     call: Callable[..., Any] = result

@@ -22,7 +22,7 @@ from .results import RECORD_BYTES
 from .retries import gave_up
 
 ENGINE = Path(__file__).parents[1]
-FLOORS = [ENGINE.parent / n for n in ("checkpoints", "approvals", "workers", "contrib")]
+FLOORS = [ENGINE.parent / n for n in ("checkpoints", "approvals", "workers", "gatepost")]
 # An event holds less than a record may.
 EVENT_BYTES = deltas.LIMITS.event_bytes - 4_096
 SECONDS_MAX = 100 * 366 * 86_400

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .ledger import Ledger
 
 _ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-ENGINE: Final = tuple(os.path.join(_ROOT, name) + os.sep for name in ("workers", "contrib"))
+ENGINE: Final = tuple(os.path.join(_ROOT, name) + os.sep for name in ("workers", "gatepost"))
 _LIBRARY: Final = sysconfig.get_paths()["stdlib"] + os.sep
 _PACKAGES: Final = f"{os.sep}site-packages{os.sep}"
 _LOGGING: Final = os.path.dirname(logging.__file__) + os.sep

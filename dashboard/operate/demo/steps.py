@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from django.conf import settings
 
-from agents.payments import bank
 from approvals import queries as approvals
 from approvals.gates.operations import KIND as OPERATION
 from checkpoints import queries
@@ -105,6 +104,8 @@ class RollBack:
         if thread.status is not Status.SUCCEEDED:
             return False
         if self.refusals:
+            from gatepost_agents.payments import bank  # need not be installed without a fleet
+
             fault = {"kind": "503", "times": self.refusals, "op": "refund", "retry_after": 0.1}
             bank.post(settings.GATEPOST_BANK_URL, "faults", fault, key="demo")
         target = queries.checkpoint_by_number(thread.id, self.at)

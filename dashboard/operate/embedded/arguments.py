@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dashboard.configuration.import_path import agents_folder
 from dashboard.configuration.sources import value as secret
 from gatepost_command import COMMAND
 
-DEMO_AGENT = "agents.weather_watch"
+DEMO_AGENT = "gatepost_agents.weather_watch"
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def into_environment(options: UpOptions) -> None:
     if options.fleet:
         # Somebody who tries the demo can take each decision back, whatever its risk.
         os.environ.setdefault("GATEPOST_UNDO_WINDOWS", "10,10,10")
-    if options.demo:
+    if options.demo and agents_folder():
         named = filter(None, os.environ.get("GATEPOST_AGENTS", "").split(","))
         os.environ["GATEPOST_AGENTS"] = ",".join(dict.fromkeys([*named, DEMO_AGENT]))
     for name, url in (("DATABASE_URL", options.database_url), ("REDIS_URL", options.redis_url)):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from checkpoints.outbound.own_secrets import is_own
-from dashboard.configuration.import_path import ROOT
+from dashboard.configuration.import_path import agents_folder
 
 from .process import processes
 from .process.folders import EmbeddedError, Folders
@@ -31,14 +31,14 @@ class Bank:
         self.process = processes.start(
             [
                 # Without site-packages: it needs none of them and starts in half the time.
-                *(sys.executable, "-S", "-m", "agents.testbank"),
+                *(sys.executable, "-S", "-m", "gatepost_agents.testbank"),
                 *("--ledger", self.places.bank_ledger),
                 *("--socket", self.places.bank_socket),
             ],
             log=self.log,
             env={
                 **{name: value for name, value in os.environ.items() if not is_own(name)},
-                "PYTHONPATH": str(ROOT),
+                "PYTHONPATH": str(agents_folder()),
             },
             cwd=self.places.data,
         )

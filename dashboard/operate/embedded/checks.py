@@ -4,10 +4,13 @@ import errno
 import ipaddress
 import socket
 
+from dashboard.configuration.import_path import agents_folder
 from gatepost_command import COMMAND
 
 from .arguments import UpOptions
 from .process.folders import EmbeddedError
+
+NO_AGENTS = "The package gatepost-agents is not installed"
 
 
 def is_loopback(host: str) -> bool:
@@ -18,6 +21,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def check_agents(options: UpOptions) -> None:
+    """Raises EmbeddedError for a fleet without the agents that ship."""
+    if options.fleet and agents_folder() is None:
+        raise EmbeddedError(
+            f"A fleet is of the agents that ship. {NO_AGENTS}: install it, or leave out --fleet."
+        )
 
 
 def check_address(options: UpOptions) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from dashboard.configuration.database import address
+from dashboard.configuration.import_path import agents_folder
 from dashboard.configuration.valkey import configured
 from dashboard.operate.embedded import web_address
 from gatepost_command import COMMAND
@@ -17,7 +18,7 @@ from gatepost_command import COMMAND
 from .answers import wait_for_web, wait_for_worker
 from .arguments import UpOptions, from_command_line, into_environment
 from .bank import Bank
-from .checks import check_address, is_loopback
+from .checks import NO_AGENTS, check_address, check_agents, is_loopback
 from .console import Console
 from .local_models import choose_model
 from .parts import Filler, Web, Worker
@@ -56,6 +57,7 @@ def run(options: UpOptions, console: Console) -> None:
     """
     began = time.monotonic()
     check_address(options)
+    check_agents(options)
     model = choose_model(options.model)
     prepare(folders(options.data))
     lock = DataLock(options.data).take()
@@ -84,7 +86,8 @@ def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None
     places = folders(options.data)
     postgres = None if options.database_url else Postgres(places)
     valkey = None if options.redis_url else Valkey(places)
-    bank = Bank(places) if options.demo and not os.environ.get("GATEPOST_BANK_URL") else None
+    has_bank = options.demo and agents_folder() and not os.environ.get("GATEPOST_BANK_URL")
+    bank = Bank(places) if has_bank else None
     web, worker = Web(options), Worker(options, gated=True)
 
     if postgres:
@@ -164,6 +167,9 @@ def _seed(console: Console) -> None:
     from dashboard.errors import ActionError
     from dashboard.operate.demo import demo
 
+    if agents_folder() is None:
+        console.say(f"  {NO_AGENTS}: the demo starts no threads.")
+        return
     try:
         demo.seed()
     except ActionError as error:

@@ -13,7 +13,7 @@ from django.conf import settings
 from checkpoints.views import ActivityRow, ThreadRow
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-MANIFEST = "manifest.json"  # as agents.published writes it
+MANIFEST = "manifest.json"  # as gatepost_agents.published writes it
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agents.payments.agent import graph
+from gatepost_agents.payments.agent import graph
 from tests.faults.embedded.helpers import ROOT, free_port, responds, up, wait_until
 from tests.faults.embedded.resident import Installation
 

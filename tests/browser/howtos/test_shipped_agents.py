@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.deep_research.agent import graph as deep_research
+from gatepost_agents.deep_research.agent import graph as deep_research
 from tests.faults.embedded.helpers import ROOT, up, wait_until
 from tests.faults.embedded.resident import Installation
 

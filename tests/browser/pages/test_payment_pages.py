@@ -9,11 +9,11 @@ from uuid import UUID
 
 import pytest
 
-from agents.payments.agent import graph
 from approvals import queries as approvals
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.states import Status
+from gatepost_agents.payments.agent import graph
 from tests.browser.conftest import People
 from tests.browser.house import House
 from tests.browser.screens import Screen
@@ -43,7 +43,7 @@ def bench(
     settings.GATEPOST_OUTBOX = tmp_path / "outbox"
     with started_bank(tmp_path) as bank:
         settings.GATEPOST_BANK_URL = bank.url
-        yield benches(house.cast.workspace, "agents.payments")["payments"]
+        yield benches(house.cast.workspace, "gatepost_agents.payments")["payments"]
 
 
 def requested(bench: Bench, most: int, **values: Any) -> ApprovalRow:

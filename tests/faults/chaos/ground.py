@@ -133,10 +133,15 @@ class Bank(Part):
         self.address, self.ledger = f"http://127.0.0.1:{port}", folder / "bank.jsonl"
         # Without site-packages: it needs none of them.
         argv = [
-            *(sys.executable, "-S", "-m", "agents.testbank"),
+            *(sys.executable, "-S", "-m", "gatepost_agents.testbank"),
             *("--ledger", str(self.ledger), "--port", str(port), "--opening", OPENING),
         ]
-        super().__init__("bank", argv, environment(folder), folder / "bank.log")
+        super().__init__(
+            "bank",
+            argv,
+            environment(folder) | {"PYTHONPATH": str(ROOT / "agents")},
+            folder / "bank.log",
+        )
 
     def answers(self) -> bool:
         return responds(f"{self.address}/health")

@@ -16,7 +16,7 @@ from .sizes import MINUTES, THREADS, Size
 
 FLOORS = (
     *("checkpoints", "approvals", "workers", "dashboard"),
-    *("agents", "contrib", "gatepost", "django"),
+    *("gatepost_agents", "gatepost", "django"),
 )
 
 

@@ -72,11 +72,13 @@ def test_what_is_missing_is_one_sentence(
     assert len(answer.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize(
+    "name", ["requirements.lock", "agents/requirements.lock", "requirements-dev.lock"]
+)
 def test_the_locks_hold_hashes_and_no_address(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text
-    assert text.count("--hash=sha256:") > text.count("==") > 50
+    assert text.count("--hash=sha256:") > text.count("==") > 20
 
 
 def test_the_locks_are_in_step_with_the_project() -> None:
@@ -94,7 +96,7 @@ def test_an_installed_environment_is_left_alone(tmp_path: Path) -> None:
     lock = ROOT / "requirements.lock"
     (folder / ".requirements.stamp").write_text(hashlib.sha256(lock.read_bytes()).hexdigest())
     answer = subprocess.run(
-        [sys.executable, ROOT / "tools" / "install.py", lock, folder],
+        [sys.executable, ROOT / "tools" / "install.py", lock, "--venv", folder],
         capture_output=True,
         text=True,
         env=os.environ | {"PATH": ""},
@@ -124,7 +126,7 @@ def test_packages_come_from_where_pip_is_configured_to_look(tmp_path: Path) -> N
     lock.write_text(wheel(tmp_path))
     folder = tmp_path / "venv"
     answer = subprocess.run(
-        [sys.executable, ROOT / "tools" / "install.py", lock, folder],
+        [sys.executable, ROOT / "tools" / "install.py", lock, "--venv", folder],
         capture_output=True,
         text=True,
         env=os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": os.fspath(tmp_path)},

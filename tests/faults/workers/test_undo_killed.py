@@ -23,7 +23,7 @@ from uuid import UUID
 import django
 django.setup()
 from own_agents import saga_back
-from contrib.saga import SagaManager
+from gatepost.contrib.saga import SagaManager
 folder, workspace = sys.argv[1:]
 saga = SagaManager(workspace=UUID(workspace), title=folder)
 for name in ("one", "two", "three"):

@@ -47,7 +47,7 @@ BUILT = {
 }
 # Named by the person who runs the installation, and called as named.
 NOT_JUDGED = {
-    "agents/payments/bank.py": "the bank of the demo",
+    "agents/gatepost_agents/payments/bank.py": "the bank of the demo",
     "approvals/notify/channels/chat.py": "chats",
     "approvals/notify/channels/mail.py": "the mail server, anchors by mail",
     "clients/python/src/gatepost_client/wire/transports.py": "Gatepost, by `gatepost-client`",

@@ -29,7 +29,7 @@ IMPORTS = {
     # A thread that the node at work need not wait for until it has had its first turn.
     "workers/slot/heartbeat.py": ["_thread"],
     # LangGraph names the form of its checkpoints nowhere else.
-    "contrib/langgraph/channels.py": ["_checkpoint"],
+    "gatepost/langgraph/channels.py": ["_checkpoint"],
     # A value that LangGraph writes for channels that store changes only.
     "clients/python/src/gatepost_client/langgraph/forms.py": ["_DeltaSnapshot", "_DeltaSnapshot"],
 }
@@ -84,7 +84,7 @@ def classes() -> Iterator[type]:
         for info in pkgutil.walk_packages(package.__path__, f"{floor}."):
             if "migrations" in info.name or info.name.endswith("__main__"):
                 continue
-            if info.name.startswith("contrib.langgraph"):
+            if info.name.startswith("gatepost.langgraph"):
                 continue  # LangGraph is not installed here
             if info.name in SINGLE_SIGN_ON:
                 continue  # loads only where the settings name a provider

@@ -11,10 +11,8 @@ from tools.size import ROOT, parsed
 
 from .sources import files, name
 
-PRODUCT = {"approvals", "checkpoints", "contrib", "dashboard", "django", "gatepost", "workers"}
+PRODUCT = {"approvals", "checkpoints", "dashboard", "django", "gatepost", "workers"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/howto").glob("*.md"))]
-# A class of its own beside the engine, for code that is no graph; the adapter for LangGraph.
-ALSO = {"write-an-agent.md": {"contrib"}, "langgraph-on-workers.md": {"contrib"}}
 
 
 def imported(module: Path) -> Iterator[str]:
@@ -30,7 +28,7 @@ def test_pages_import_the_public_face_only() -> None:
     for page in PAGES:
         blocks = re.findall(r"^```python[^\n]*\n(.*?)^```$", page.read_text(), re.M | re.S)
         lines = re.findall(r"^\s*(?:from|import) (\w+)", "\n".join(blocks), re.M)
-        assert set(lines) & PRODUCT <= {"gatepost", *ALSO.get(page.name, ())}, page.name
+        assert set(lines) & PRODUCT <= {"gatepost"}, page.name
 
 
 def test_the_shipped_agents_import_the_public_face_only() -> None:

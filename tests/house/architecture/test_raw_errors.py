@@ -31,7 +31,7 @@ OF_AUTHORS = {
 # Here the error holds words that we put into it.
 OF_OURS = {"approvals/policies/conditions.py": "the name that a condition asks for"}
 # A stand-in for the world outside, which is no part of the product.
-OUTSIDE = {"agents/testbank/server.py": "its switch for tests"}
+OUTSIDE = {"agents/gatepost_agents/testbank/server.py": "its switch for tests"}
 
 
 def _names(node: ast.AST | None) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -59,6 +60,7 @@ def test_rooms_of_the_dashboard_import_downwards() -> None:
     result = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--contract", "rooms"],
         cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "agents")},
         capture_output=True,
         text=True,
         check=False,
@@ -82,7 +84,7 @@ GIVING = {
     *("checkpoints.chain", "checkpoints.models", "checkpoints.payloads", "checkpoints.queries"),
     "checkpoints.store",
     "checkpoints.admin",  # Django imports it
-    *("gatepost", "contrib.langgraph"),
+    *("gatepost", "gatepost.langgraph"),
     *(
         f"clients.python.src.gatepost_client{part}"
         for part in ("", ".langgraph", ".openai_agents", ".pydantic_ai")

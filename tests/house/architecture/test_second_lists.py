@@ -14,7 +14,7 @@ from tools.size import ROOT, parsed
 
 HOME = "approvals.states"
 # Those that may import it.
-FLOORS = ("approvals", "workers", "gatepost", "contrib", "dashboard")
+FLOORS = ("approvals", "workers", "gatepost", "dashboard")
 MODULES = {name: path for name, path in size.modules(FLOORS).items() if name != HOME}
 LISTS = {
     name: frozenset(value) - {""}

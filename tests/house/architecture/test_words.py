@@ -164,7 +164,7 @@ PHRASE = re.compile(
     r"|at once|led over|com(es|ing) to rest|in peace|tells? of|tell whether)\b",
     re.IGNORECASE,
 )
-PLAIN_FOLDERS = (*FLOORS, "contrib", "clients", "templates")
+PLAIN_FOLDERS = (*FLOORS, "clients", "templates")
 # Titles of things: what an auditor closes, an example's tool, a row of DESIGN's table of budgets.
 IN_DOCS = re.compile(r"the books|books the money|\bbook\(|trips\.book|Books a|book,")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")

@@ -20,7 +20,7 @@ from tests.house.deploy.containers import ROOT, VARIABLE, compose, dockerfile, f
 
 pytestmark = pytest.mark.requirement("D07")
 FLOORS = ("checkpoints", "approvals", "workers", "dashboard")
-PACKAGES = (*FLOORS, "agents", "contrib", "gatepost")
+PACKAGES = (*FLOORS, "agents", "gatepost")
 OURS = ("migrate", "web", "worker")
 # Read by Python and the image of PostgreSQL.
 FOREIGN = {"PYTHONPATH"}
@@ -244,7 +244,7 @@ def test_the_image_holds_all_that_is_imported_and_nothing_else() -> None:
                 elif isinstance(node, ast.Import):
                     imported |= {alias.name.split(".")[0] for alias in node.names}
     folders = {p.name for p in ROOT.iterdir() if p.is_dir() and any(p.glob("*.py"))}
-    assert imported & folders == set(PACKAGES) - {"contrib"}
+    assert imported & folders == set(PACKAGES) - {"agents"}
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import Any
 from uuid import UUID
 
@@ -10,22 +11,22 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from checkpoints import queries
 from tests.support.cast import make_cast
-from workers.code.registry import SHIPPED, load
+from workers.code.registry import SHIPPED_AGENTS, load
 
 pytestmark = pytest.mark.django_db
 # module: (the agent, what a person types, words of the form)
 FORMS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
-    "agents.deep_research": (
+    "gatepost_agents.deep_research": (
         "deep-research",
         {"question": "How long does tea steep?", "packages": "celery\r\nkombu", "at_most": "9"},
         ("Question", "Packages", "Your own text", "Sources to read"),
     ),
-    "agents.dependency_audit": (
+    "gatepost_agents.dependency_audit": (
         "dependency-audit",
         {"ignore": "pip\r\nsetuptools", "years": "6", "at_most": "4"},
         ("Your lock file", "Ignore", "Refused licences", "Old after years", "At a time"),
     ),
-    "agents.outreach": (
+    "gatepost_agents.outreach": (
         "outreach",
         {"looking_for": "bakeries", "offer": "Paper bags", "most": "2"},
         ("Looking for", "Your offer", "Your companies", "Never write to"),
@@ -59,7 +60,7 @@ def test_a_thread_is_started_from_the_form(module: str) -> None:
 
 @pytest.mark.slow
 def test_every_agent_that_ships_has_a_label_and_a_description() -> None:
-    for name, agent in load(SHIPPED).items():
+    for name, agent in load(e.module for e in entry_points(group=SHIPPED_AGENTS)).items():
         assert agent.graph.label, name
         assert agent.graph.description.endswith("."), name
         for node in agent.graph.nodes.values():

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from agents.market_research import agent as research
-from agents.payments import agent as paying
 from benchmarks import wasted_work
 from benchmarks.agents import shipped
 from benchmarks.faults import shipped_trials, trials
 from benchmarks.faults.charged_server import KINDS, Charging, Fault, price
+from gatepost_agents.market_research import agent as research
+from gatepost_agents.payments import agent as paying
 from workers.authoring.graph import END, Graph, State
 from workers.code.registry import discover as installed
 
@@ -97,7 +97,7 @@ def test_the_shipped_graphs_are_worked_node_for_node(bench: Graph, agent: Graph)
     assert len(bench.nodes) == shipped_trials.SHIPPED[agent.name].steps
     assert [n.then for n in bench.nodes.values()] == [n.then for n in agent.nodes.values()]
     assert set(agent.state.model_fields) | {"trial"} == set(bench.state.model_fields)
-    home = f"agents.{agent.name.replace('-', '_')}"
+    home = f"gatepost_agents.{agent.name.replace('-', '_')}"
     ((_, needed, _),) = installed([home])
     for _, tools, _ in installed(["benchmarks.agents.shipped"]):
         assert needed.keys() <= tools.keys()

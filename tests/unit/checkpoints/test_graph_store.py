@@ -15,7 +15,7 @@ from checkpoints import queries
 from checkpoints.chain import verify_thread
 from checkpoints.errors import InvalidValue, NotAllowedNow, NotFound
 from checkpoints.states import Status
-from contrib.graph_store import (
+from gatepost.contrib.graph_store import (
     ConcurrentModificationError,
     StateGraphStore,
     update_agent_state_atomic,

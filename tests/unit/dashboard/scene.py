@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 
 from uuid_utils.compat import uuid7
 
-from agents.published.folder import publish
 from approvals import gates, queries
 from approvals.rules.headlines import headline
 from checkpoints import leases, store
@@ -19,6 +18,7 @@ from checkpoints.state.channels import Digests, reducers_of
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint
 from checkpoints.verdicts import about_args, about_unknown
+from gatepost_agents.published.folder import publish
 from tests.unit.checkpoints.builders import rows
 
 SCHEMA: dict[str, Any] = {

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 from uuid import UUID
 
-AGENT = "agents.market_research"
+AGENT = "gatepost_agents.market_research"
 STORIES = ("at-the-gate", "finished", "failed")
 
 

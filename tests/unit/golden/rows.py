@@ -47,14 +47,19 @@ ELSEWHERE = {("gp_event", "xid8"), ("gp_wake", "id")}
 
 @dataclass(frozen=True)
 class History:
-    """One thread of one version of the agent, at rest in a file."""
+    """One thread of one version of the agent, at rest in a file.
+
+    `folder` is that of a history aside: `moved` was written by the newest state's code under its
+    former names, `agents.market_research`.
+    """
 
     version: int
     story: str
+    folder: str = ""
 
     @property
     def path(self) -> Path:
-        return FOLDER / f"v{self.version}" / f"{self.story}.json.gz"
+        return FOLDER / (self.folder or f"v{self.version}") / f"{self.story}.json.gz"
 
     def __str__(self) -> str:
         return f"v{self.version}-{self.story}"
@@ -74,7 +79,7 @@ def histories() -> list[History]:
 
 def written() -> Iterator[Path]:
     """Every file that must never change again."""
-    yield from sorted(FOLDER.glob("v*/*.json.gz"))
+    yield from sorted(FOLDER.glob("*/*.json.gz"))
     yield from sorted(FILES.iterdir())
 
 

@@ -16,8 +16,6 @@ from uuid import UUID
 
 import pytest
 
-from agents.market_research import agent as module
-from agents.published import report_tool
 from approvals.gates.verdict.tallies import tally_all
 from approvals.verification.proof import verify
 from checkpoints import queries
@@ -27,6 +25,8 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit.shapes.requests import Nothing
 from dashboard.threads.edit import edit
 from dashboard.threads.retry import RETRY
+from gatepost_agents.market_research import agent as module
+from gatepost_agents.published import report_tool
 from tests.unit.checkpoints.builders import one
 from tests.unit.workers.conftest import Bench
 from workers.code.registry import load as load_agents

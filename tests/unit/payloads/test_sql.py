@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkpoints import queries, store
-from contrib.graph_store import StateGraphStore
+from gatepost.contrib.graph_store import StateGraphStore
 from tests.unit.checkpoints.builders import head_of, one, rows
 from tests.unit.checkpoints.queries.test_state_plan import nodes
 

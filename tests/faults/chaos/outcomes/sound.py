@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from agents.market_research.agent import graph as research
-from agents.payments.agent import graph as payments
+from gatepost_agents.market_research.agent import graph as research
+from gatepost_agents.payments.agent import graph as payments
 from tests.faults.chaos import tasks, tree_agents
 from tests.faults.chaos.ground import pay_before
 from tests.unit.agents.testbank.bank import Bank

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agents.deep_research.agent import graph
+from gatepost_agents.deep_research.agent import graph
 from tests.unit.agents.deep_research.citations import check_each
 from workers.authoring.language_models import Reply, Request
 from workers.testing.harness import Harness, Played

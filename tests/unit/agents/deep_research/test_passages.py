@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.deep_research.packages import UnknownPackage, choose, is_source, named_in, sources_of
-from agents.deep_research.passages import LINE_MAX, PASSAGES_MAX, WINDOW, passages
-from agents.deep_research.terms import subject_of, term_of, terms_of
-from agents.language.citations import check_citations
+from gatepost_agents.deep_research.packages import (
+    UnknownPackage,
+    choose,
+    is_source,
+    named_in,
+    sources_of,
+)
+from gatepost_agents.deep_research.passages import LINE_MAX, PASSAGES_MAX, WINDOW, passages
+from gatepost_agents.deep_research.terms import subject_of, term_of, terms_of
+from gatepost_agents.language.citations import check_citations
 
 WORDS = ["retry", "Retries", "task_retry", "RetryTask", "tasks", "wait", "=====", "# Retry", "def"]
 LINES = st.lists(

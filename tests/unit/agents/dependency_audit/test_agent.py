@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agents.dependency_audit.agent import graph
-from agents.dependency_audit.package import graph as package
+from gatepost_agents.dependency_audit.agent import graph
+from gatepost_agents.dependency_audit.package import graph as package
 from tests.unit.agents.dependency_audit.made_up import install
 from workers.authoring.language_models import Reply, Request
 from workers.testing.harness import Harness, Played

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.dependency_audit.lock_files import UnreadableLock, normal, packages_of
+from gatepost_agents.dependency_audit.lock_files import UnreadableLock, normal, packages_of
 
 FORMS = {
     "requirements.txt": """

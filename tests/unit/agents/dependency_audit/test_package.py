@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents.dependency_audit.age import age_of
-from agents.dependency_audit.licences import kind_of, licence_of
-from agents.dependency_audit.package import graph
+from gatepost_agents.dependency_audit.age import age_of
+from gatepost_agents.dependency_audit.licences import kind_of, licence_of
+from gatepost_agents.dependency_audit.package import graph
 from tests.unit.agents.dependency_audit.made_up import install
 from workers.testing.harness import Harness
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agents.deep_research.sources import UnreadableSource, text_of
-from agents.dependency_audit.lock_files import UnreadableLock, packages_of
-from agents.language.encodings import decoded, wide_encoding
-from agents.market_research.input.problems import UnreadableFile as UnreadableTable
-from agents.market_research.input.source import survey
-from agents.payments.problems import UnreadableFile
-from agents.payments.table import read
+from gatepost_agents.deep_research.sources import UnreadableSource, text_of
+from gatepost_agents.dependency_audit.lock_files import UnreadableLock, packages_of
+from gatepost_agents.language.encodings import decoded, wide_encoding
+from gatepost_agents.market_research.input.problems import UnreadableFile as UnreadableTable
+from gatepost_agents.market_research.input.source import survey
+from gatepost_agents.payments.problems import UnreadableFile
+from gatepost_agents.payments.table import read
 
 WIDE = ["utf-16", "utf-16-le", "utf-16-be"]
 TABLE = "name,city\nMöller,Köln\nÅse,Oslo\n"

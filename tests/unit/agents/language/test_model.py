@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agents.language.model import ask_model
 from checkpoints import store
 from checkpoints.states import Status
+from gatepost_agents.language.model import ask_model
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import asking
 from workers.authoring.graph import END, Graph, State

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.market_research.analyse import analyse
-from agents.market_research.clean import clean
-from agents.market_research.load import load
-from agents.market_research.report import report
+from gatepost_agents.market_research.analyse import analyse
+from gatepost_agents.market_research.clean import clean
+from gatepost_agents.market_research.load import load
+from gatepost_agents.market_research.report import report
 
 SHOP_ROWS = 12_000
 

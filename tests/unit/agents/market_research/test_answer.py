@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.language.numbers import unknown_numbers
-from agents.market_research.agent import graph
+from gatepost_agents.language.numbers import unknown_numbers
+from gatepost_agents.market_research.agent import graph
 from workers.authoring.language_models import Reply, Request
 from workers.testing.harness import Harness, Played
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from agents.market_research.analyse import analyse
-from agents.market_research.clean import clean
-from agents.market_research.input.kinds import kind_of
-from agents.market_research.input.problems import (
+from gatepost_agents.market_research.analyse import analyse
+from gatepost_agents.market_research.clean import clean
+from gatepost_agents.market_research.input.kinds import kind_of
+from gatepost_agents.market_research.input.problems import (
     BrokenColumn,
     NothingLeft,
     UnknownColumn,
     UnusableSetting,
 )
-from agents.market_research.load import load
+from gatepost_agents.market_research.load import load
 from tests.unit.agents.market_research.market import Outcome, all_steps
 
 

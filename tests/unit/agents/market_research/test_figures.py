@@ -7,8 +7,8 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
-from agents.market_research.chart import STYLE, chart, chart_data, draw
-from agents.market_research.input.datasets import dataset_path
+from gatepost_agents.market_research.chart import STYLE, chart, chart_data, draw
+from gatepost_agents.market_research.input.datasets import dataset_path
 from tests.unit.agents.market_research.market import SHOP_ROWS, Outcome, all_steps, shop_table
 from tests.unit.agents.market_research.oracle import Table, reckon
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agents.market_research.agent import Research
-from agents.market_research.input.columns import COLUMNS
-from agents.market_research.input.datasets import BUILTIN, dataset_path
-from agents.market_research.input.source import survey
 from dashboard.fields.faults import beside, schema_faults
+from gatepost_agents.market_research.agent import Research
+from gatepost_agents.market_research.input.columns import COLUMNS
+from gatepost_agents.market_research.input.datasets import BUILTIN, dataset_path
+from gatepost_agents.market_research.input.source import survey
 
 SCHEMA = Research.model_json_schema()
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.market_research.input.problems import UnreadableFile
-from agents.market_research.input.source import survey
-from agents.market_research.input.tables import read_columns
-from agents.market_research.load import load
+from gatepost_agents.market_research.input.problems import UnreadableFile
+from gatepost_agents.market_research.input.source import survey
+from gatepost_agents.market_research.input.tables import read_columns
+from gatepost_agents.market_research.load import load
 
 PLAIN = "shop,price\nKöln,1.5\nBonn,2\n"
 

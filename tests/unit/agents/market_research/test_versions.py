@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents.market_research.agent import Research, graph
-from agents.market_research.versions import upgrades
 from checkpoints.state import deltas
+from gatepost_agents.market_research.agent import Research, graph
+from gatepost_agents.market_research.versions import upgrades
 from tests.unit.golden.rows import History, histories
 
 pytestmark = pytest.mark.requirement("B39")

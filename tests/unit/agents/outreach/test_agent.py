@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from agents.outreach.agent import graph
-from agents.outreach.companies import DATA, SAMPLE
-from agents.outreach.mail import UnusableAddress, message
-from agents.outreach.writer import graph as writer
+from gatepost_agents.outreach.agent import graph
+from gatepost_agents.outreach.companies import DATA, SAMPLE
+from gatepost_agents.outreach.mail import UnusableAddress, message
+from gatepost_agents.outreach.writer import graph as writer
 from workers.authoring.language_models import Reply, Request
 from workers.testing.harness import Edit, Harness, Played, Reject
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from agents.payments import bank as client
-from agents.payments.agent import graph
-from agents.payments.invoices import DATA
+from gatepost_agents.payments import bank as client
+from gatepost_agents.payments.agent import graph
+from gatepost_agents.payments.invoices import DATA
 from tests.unit.agents.testbank.bank import Bank, started_bank
 from workers.testing.harness import Harness, Played, Reject
 
@@ -356,7 +356,7 @@ def test_the_progress_of_reading_is_told(bank: Bank) -> None:
     messages: list[tuple[float, float | None]] = []
     harness = Harness(graph)
     with pytest.MonkeyPatch.context() as patched:
-        from agents.payments import agent
+        from gatepost_agents.payments import agent
 
         patched.setattr(agent, "progress", lambda done, whole, text: messages.append((done, whole)))
         harness.play(FEW)
@@ -367,7 +367,7 @@ def test_the_progress_of_reading_is_told(bank: Bank) -> None:
 def test_the_same_key_writes_the_same_mail(tmp_path: Path, bank: Bank) -> None:
     thread = Harness(graph).play(FEW, decide="approve")
     effect = thread.effects[-1]
-    from agents.payments.tools import mail
+    from gatepost_agents.payments.tools import mail
 
     (path,) = (tmp_path / "outbox").iterdir()
     raw = path.read_bytes()

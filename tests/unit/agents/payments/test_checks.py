@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from agents.payments import checks
-from agents.payments.choice import choose
-from agents.payments.invoices import DATA, Line, read_invoices, read_orders, read_suppliers
-from agents.payments.money import total
-from agents.payments.table import read
+from gatepost_agents.payments import checks
+from gatepost_agents.payments.choice import choose
+from gatepost_agents.payments.invoices import DATA, Line, read_invoices, read_orders, read_suppliers
+from gatepost_agents.payments.money import total
+from gatepost_agents.payments.table import read
 
 from .oracle import cents, reckon
 from .oracle import rows as raw_rows

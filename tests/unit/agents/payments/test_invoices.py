@@ -10,16 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.payments.invoices import INVOICES, day, from_csv, read_invoices, read_orders, to_csv
-from agents.payments.money import NoAmount, amount, decimal_mark, shown, total
-from agents.payments.problems import (
+from gatepost_agents.payments.invoices import (
+    INVOICES,
+    day,
+    from_csv,
+    read_invoices,
+    read_orders,
+    to_csv,
+)
+from gatepost_agents.payments.money import NoAmount, amount, decimal_mark, shown, total
+from gatepost_agents.payments.problems import (
     BrokenLine,
     DataProblem,
     MissingColumn,
     UnreadableFile,
     UnusableSetting,
 )
-from agents.payments.table import Table, columns, read
+from gatepost_agents.payments.table import Table, columns, read
 
 GERMAN = """Rechnungsnummer;Kreditor;Bestellung;Fällig am;Bruttobetrag;IBAN;Notiz
 R-1;K1;B-1;30.11.2026;1.234,50;de44 5001 0517 5407 3249 31;eilig

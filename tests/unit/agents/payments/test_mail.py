@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agents.payments.mail import send
-from agents.published import outbox as module
+from gatepost_agents.payments.mail import send
+from gatepost_agents.published import outbox as module
 
 MAILS: list[dict[str, Any]] = [
     {

@@ -10,13 +10,13 @@ from uuid import UUID
 
 import pytest
 
-from agents.payments.invoices import DATA
 from approvals import queries as approvals
 from checkpoints import queries
 from checkpoints.chain import verify_thread
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
 from dashboard.threads.start import start_thread
+from gatepost_agents.payments.invoices import DATA
 from tests.faults.bench import wait_until
 from tests.support import decisions
 from tests.support.cast import make_cast

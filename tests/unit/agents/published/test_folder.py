@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agents.published import folder as module
-from agents.published.folder import publish, slug_of, unpublish
-from agents.published.markdown import escaped
-from agents.published.page import page
+from gatepost_agents.published import folder as module
+from gatepost_agents.published.folder import publish, slug_of, unpublish
+from gatepost_agents.published.markdown import escaped
+from gatepost_agents.published.page import page
 
 FILES = {"report.md": b"# Delays\n", "chart.svg": b"<svg/>"}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[4] / "agents"
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Bank:
         """Start it, on another port each time."""
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-S", "-m", "agents.testbank"),
+                *(sys.executable, "-S", "-m", "gatepost_agents.testbank"),
                 *("--ledger", str(self.ledger), "--opening", self.opening),
             ],
             cwd=ROOT,

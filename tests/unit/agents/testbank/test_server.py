@@ -111,7 +111,7 @@ def test_what_was_answered_survives_a_kill_and_half_a_line_does_not(bank: Bank) 
 
 def test_two_banks_do_not_share_a_ledger(bank: Bank) -> None:
     second = subprocess.run(
-        [sys.executable, "-S", "-m", "agents.testbank", "--ledger", str(bank.ledger)],
+        [sys.executable, "-S", "-m", "gatepost_agents.testbank", "--ledger", str(bank.ledger)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 
-from agents.market_research.input.datasets import dataset_path
-from agents.weather_watch.agent import STEPS, graph
-from agents.weather_watch.days import AIRPORTS, DAYS, EXTREMES, broken, extremes_of
+from gatepost_agents.market_research.input.datasets import dataset_path
+from gatepost_agents.weather_watch.agent import STEPS, graph
+from gatepost_agents.weather_watch.days import AIRPORTS, DAYS, EXTREMES, broken, extremes_of
 from workers.testing.harness import Harness
 
 

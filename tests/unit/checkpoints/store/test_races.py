@@ -21,7 +21,7 @@ from checkpoints.errors import (
 )
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
-from contrib.graph_store import update_agent_state_atomic
+from gatepost.contrib.graph_store import update_agent_state_atomic
 from tests.unit.checkpoints.builders import (
     OPERATOR,
     Driver,

@@ -7,11 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from agents.deep_research.state import DeepResearch
-from agents.dependency_audit.state import DependencyAudit
-from agents.market_research.agent import Research
-from agents.outreach.state import Outreach
-from agents.payments.state import Payments
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import EventKind
@@ -20,6 +15,11 @@ from checkpoints.store.statement.moves import Move, perform
 from dashboard.fields.titles import LONGEST, title_from
 from dashboard.threads.rename import RENAME, Rename
 from dashboard.threads.start import start_thread
+from gatepost_agents.deep_research.state import DeepResearch
+from gatepost_agents.dependency_audit.state import DependencyAudit
+from gatepost_agents.market_research.agent import Research
+from gatepost_agents.outreach.state import Outreach
+from gatepost_agents.payments.state import Payments
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import drive, rows
 

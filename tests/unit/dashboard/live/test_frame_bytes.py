@@ -78,7 +78,7 @@ class Page:
 
 def thread_of(live: LiveThread) -> Any:
     """A bench for market research in the workspace of the test."""
-    return benches(live.cast.workspace, "agents.market_research")["market-research"]
+    return benches(live.cast.workspace, "gatepost_agents.market_research")["market-research"]
 
 
 @pytest.mark.slow

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.outreach.writer import describe_mail
-from agents.payments.tools import describe_mails, describe_payment, describe_reservation
-from agents.published.report_tool import describe_report
 from approvals.notify.texts import letters
 from approvals.queries import ApprovalRow
+from gatepost_agents.outreach.writer import describe_mail
+from gatepost_agents.payments.tools import describe_mails, describe_payment, describe_reservation
+from gatepost_agents.published.report_tool import describe_report
 from tests.support.cast import Cast
 from tests.unit.dashboard import scene
 

@@ -6,6 +6,7 @@ import importlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,6 +43,10 @@ class Order(State):
 
 def take_back(args: dict[str, Any], result: Any, *, key: str) -> None:
     """Undo decision."""
+
+
+def later() -> None:
+    """Not written yet."""
 
 
 @tool("identity.pay", undo=take_back, idempotent=True)
@@ -99,7 +104,7 @@ SAME: dict[str, Callable[[Path], None]] = {
     "a docstring of a node": replaced("identity_agent.py", '"""Buy."""', '"""Buy it now."""'),
     "a docstring of the state": replaced("identity_agent.py", "What it knows.", "Its state."),
     "a docstring of an undo": replaced("identity_agent.py", "Undo decision.", "Take it back."),
-    "a docstring less": replaced("identity_agent.py", '    """Undo decision."""', "    pass"),
+    "a docstring less": replaced("identity_agent.py", '    """Not written yet."""', "    pass"),
     "formatting": replaced("identity_agent.py", 'goal: str = "tea"', "goal : str=('tea')"),
     "quotes in a helper": replaced("identity_late.py", "f'Buy {goal}?'", 'f"Buy {goal}?"'),
     "a file that nobody imports": replaced("identity_other.py", "1", "2"),
@@ -392,8 +397,10 @@ def test_code_that_only_its_rule_let_go_on_asks_anew(release: Release) -> None:
 
 @pytest.mark.django_db
 def test_a_worker_can_leave_out_the_agents_that_ship(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("django.conf.settings.GATEPOST_AGENTS", ["agents.payments"])
-    assert set(registry.SHIPPED) <= set(registry.agent_modules())
+    monkeypatch.setattr("django.conf.settings.GATEPOST_AGENTS", ["gatepost_agents.payments"])
+    shipped = entry_points(group=registry.SHIPPED_AGENTS)
+    assert len(shipped) == 5
+    assert {entry.module for entry in shipped} <= set(registry.agent_modules())
     monkeypatch.setattr("django.conf.settings.GATEPOST_SHIPPED_AGENTS", False)
-    assert registry.agent_modules() == ["agents.payments"]
+    assert registry.agent_modules() == ["gatepost_agents.payments"]
     assert set(registry.load()) == {"payments"}

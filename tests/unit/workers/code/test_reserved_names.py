@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-import contrib
+import gatepost
 import workers
 from workers.authoring.errors import GraphError
 from workers.authoring.graph import END, RESERVED, Graph, State, tool
@@ -47,7 +47,7 @@ def test_a_worker_refuses_an_agent_of_such_a_name(
 def test_every_agent_of_the_engine_has_a_reserved_name() -> None:
     names = [
         module.name
-        for package in (workers, contrib)
+        for package in (workers, gatepost)
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         # LangGraph is not installed here.
         if not module.name.endswith("__main__") and "langgraph" not in module.name

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agents.market_research.agent import publish_report
-from agents.payments import tools as payments
 from approvals.policies.matches import Rule
 from checkpoints.states import EventKind, Status
+from gatepost_agents.market_research.agent import publish_report
+from gatepost_agents.payments import tools as payments
 from tests.unit.workers.graphs import described
 from tests.unit.workers.graphs.effects.gated import AnyBench, asking, rules, told_in
 from workers.authoring.graph import tool

@@ -12,8 +12,8 @@ from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.states import Status
 from checkpoints.views import ThreadRow
-from contrib import saga
-from contrib.saga import SagaManager
+from gatepost.contrib import saga
+from gatepost.contrib.saga import SagaManager
 from tests.support.logs import logs_of
 from tests.unit.checkpoints.builders import expire
 from tests.unit.workers.graphs.effects import saga_samples as office

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from agents.market_research import agent as market_research
-from agents.payments import agent as payments
 from checkpoints.state.json_schemas.errors import errors_of
 from checkpoints.state.json_schemas.soundness import BrokenSchema, broken_part
+from gatepost_agents.market_research import agent as market_research
+from gatepost_agents.payments import agent as payments
 from tests.unit.dashboard.approvals.test_edit_preview import BROKEN
 
 # Without bounds each of them takes years.

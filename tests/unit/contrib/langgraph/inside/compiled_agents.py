@@ -23,8 +23,8 @@ from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
 from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict  # of LangGraph's own requirements
 
-from contrib.langgraph import Effect, from_langgraph
 from gatepost import Gate
+from gatepost.langgraph import Effect, from_langgraph
 
 
 def note(folder: str, name: str, text: str = "") -> None:

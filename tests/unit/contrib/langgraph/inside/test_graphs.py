@@ -10,8 +10,8 @@ import pytest
 from approvals.policies.matches import Facts, Rule
 from approvals.rules.terms import Terms
 from checkpoints.errors import InvalidValue
-from contrib.langgraph import from_langgraph
 from gatepost import Edit, GraphError, Harness, Reject, Respond
+from gatepost.langgraph import from_langgraph
 from workers.testing.memory.rules import Rules
 
 from . import compiled_agents as agents

@@ -28,8 +28,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import CachePolicy, Command, Overwrite, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
-from contrib.langgraph import from_langgraph
 from gatepost import GraphError, Harness, Respond
+from gatepost.langgraph import from_langgraph
 from gatepost_client.langgraph import JsonSerializer
 
 Answers = Mapping[str, Any]

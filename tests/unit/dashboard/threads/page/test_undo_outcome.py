@@ -33,7 +33,7 @@ def test_a_rollback_says_what_it_undid_and_what_stays(
     settings.GATEPOST_OUTBOX = tmp_path / "outbox"
     with started_bank(tmp_path) as bank:
         settings.GATEPOST_BANK_URL = bank.url
-        bench = benches(cast.workspace, "agents.payments")["payments"]
+        bench = benches(cast.workspace, "gatepost_agents.payments")["payments"]
         thread = finished(bench, most=3, check_paid=False)
         client = cast.client("operator")
         assert lines_of(client.get(f"/threads/{thread}/").content.decode()) == []

@@ -30,22 +30,22 @@ OFFER = {
 
 
 def research(cast: Cast) -> UUID:
-    bench = benches(cast.workspace, "agents.market_research")["market-research"]
+    bench = benches(cast.workspace, "gatepost_agents.market_research")["market-research"]
     return finished(bench, question="Which airport is the windiest?", dataset="weather")
 
 
 def paying(cast: Cast) -> UUID:
-    bench = benches(cast.workspace, "agents.payments")["payments"]
+    bench = benches(cast.workspace, "gatepost_agents.payments")["payments"]
     return finished(bench, due_by="2026-11-30")
 
 
 def reading(cast: Cast) -> UUID:
-    bench = benches(cast.workspace, "agents.deep_research")["deep-research"]
+    bench = benches(cast.workspace, "gatepost_agents.deep_research")["deep-research"]
     return finished(bench, question=QUESTION, at_most=12)
 
 
 def writing(cast: Cast) -> UUID:
-    bench = benches(cast.workspace, "agents.outreach")["outreach"]
+    bench = benches(cast.workspace, "gatepost_agents.outreach")["outreach"]
     thread = bench.start(**OFFER)
     bench.advance(thread)
     return thread
@@ -121,7 +121,7 @@ def test_changes_show_changes_only(cast: Cast) -> None:
 @pytest.mark.rubric(20)
 def test_each_comparison_is_small(cast: Cast) -> None:
     thread = paying(cast)
-    bench = benches(cast.workspace, "agents.payments")["payments"]
+    bench = benches(cast.workspace, "gatepost_agents.payments")["payments"]
     other = bench.start(due_by="2026-11-20")
     bench.advance(other)
     researched = research(cast)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contrib.saga import SagaManager
+from gatepost.contrib.saga import SagaManager
 from workers.authoring.graph import END, Graph, State
 from workers.node.context import Context
 

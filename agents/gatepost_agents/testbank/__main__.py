@@ -1,4 +1,4 @@
-"""`python -m agents.testbank --ledger FILE (--port N | --socket FILE)`: be the bank."""
+"""`python -m gatepost_agents.testbank --ledger FILE (--port N | --socket FILE)`: be the bank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .server import bank
 def main() -> int:
     """Serve until asked to stop; 1 when another bank has the ledger."""
     parser = argparse.ArgumentParser(
-        prog="python -m agents.testbank", description="A bank for trials and tests."
+        prog="python -m gatepost_agents.testbank", description="A bank for trials and tests."
     )
     parser.add_argument("--ledger", type=Path, required=True, help="its file of JSON lines")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (any free one)")
