@@ -9,8 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from checkpoints import queries
-from checkpoints.errors import ContentAway, ContentErased, CorruptHistory
-from checkpoints.views import AgentRow
+from checkpoints.errors import ContentAway, ContentErased, CorruptHistory, InvalidValue
+from checkpoints.state import deltas
+from checkpoints.views import AgentRow, CheckpointRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,26 @@ def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
         away = isinstance(error, ContentAway)
         return Read({}, Unread(error.message, datetime.now(UTC), away))
     return Read(_ordered(state, version.schema))
+
+
+def read_step(checkpoint: CheckpointRow, version: AgentRow) -> tuple[Read, Read]:
+    """The states before a checkpoint and at it, from one read: what did not change is the same.
+
+    The state before the first of all is {}. Where the step cannot be applied to a state that was
+    read, both are read for themselves.
+    """
+    if checkpoint.parent is None or checkpoint.parent_thread is None:
+        return Read({}), read(checkpoint.thread, checkpoint.id, version)
+    before = read(checkpoint.parent_thread, checkpoint.parent, version)
+    if before.unread is None:
+        try:
+            (row,) = queries.deltas_from(checkpoint.thread, checkpoint.number, limit=1)
+            state = deltas.apply(before.state, row.delta)
+        except (ContentAway, ContentErased, InvalidValue):
+            pass
+        else:
+            return before, Read(_ordered(state, version.schema))
+    return before, read(checkpoint.thread, checkpoint.id, version)
 
 
 def unreadable(why: str) -> Read:

@@ -95,7 +95,7 @@ def changed_channels(new: Any, old: Any, always: Collection[str] = ()) -> Change
 
 def _differences(new: Any, old: Any, part: Part) -> Iterator[str]:
     listed = isinstance(new, list)
-    for key, after, before in pairs_of(new, old, part):
+    for key, after, before in differing(new, old, part):
         if before is MISSING:
             yield "add"
         elif after is MISSING:
@@ -130,6 +130,27 @@ def pairs_of(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
             yield pair.label, pair.new, pair.old
 
 
+def differing(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
+    """`pairs_of` without most of what did not change: what both share as one and the same object.
+
+    Of a state beside its parent that is all but the delta between them.
+    """
+    if isinstance(new, list) and isinstance(old, list):
+        start = list_pairs.shared(new, old)
+        for pair in list_pairs.pairs_after(start, new, old, part.key):
+            yield pair.label, pair.new, pair.old
+    elif isinstance(new, Mapping) and isinstance(old, Mapping):
+        # One loop in one frame: an object may have 10,000 members.
+        yield from [
+            (str(key), value, old.get(key, MISSING))
+            for key, value in new.items()
+            if old.get(key, MISSING) is not value
+        ]
+        yield from [(str(key), MISSING, value) for key, value in old.items() if key not in new]
+    else:
+        yield from pairs_of(new, old, part)
+
+
 def container(value: Any) -> bool:
     """True for a value drawn by its items: a list or an object, no file, ciphertext or mark."""
     is_leaf = is_file(value) or is_envelope(value) or is_mark(value)
@@ -138,6 +159,8 @@ def container(value: Any) -> bool:
 
 def same(a: Any, b: Any) -> bool:
     """True if two values are the same JSON."""
+    if a is b:
+        return True
     if type(a) is not type(b) or a != b:
         return False
     return not isinstance(a, dict | list) or list_pairs.text_of(a) == list_pairs.text_of(b)

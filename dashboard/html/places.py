@@ -6,9 +6,9 @@ the same part of another checkpoint.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -76,36 +76,63 @@ def value_address(of: str, at: str, against: str = "", was: str = "", start: int
     return f"{reverse('thread_value')}?{urlencode(known | more, safe='/:')}"
 
 
-@dataclass(frozen=True)
 class Places:
-    """One state: its checkpoint as THREAD:NUMBER, and where the root of a tree stands in it."""
+    """One state: its checkpoint as THREAD:NUMBER, and where the root of a tree stands in it.
 
-    checkpoint: str
-    root: Any = field(repr=False)
-    at: str = ""
+    Pointers are made for the parts of what a tree opens, so a page does not go through a whole
+    state for its links; other parts are looked for when they are asked for.
+    """
 
-    @cached_property
-    def _pointers(self) -> dict[int, str]:
-        # By identity: each container and long text of a decoded state is an object of its own.
-        results: dict[int, str] = {}
-        left = [(self.root, self.at)]
-        while left:
-            value, pointer = left.pop()
-            if isinstance(value, str):
-                if len(value) > LONG:
-                    results[id(value)] = pointer
-                continue
-            if is_file(value) or not isinstance(value, Mapping | list):
-                continue
-            results[id(value)] = pointer
-            inner = value.items() if isinstance(value, Mapping) else enumerate(value)
-            left += [(item, f"{pointer}/{_escaped(key)}") for key, item in inner]
-        return results
+    def __init__(self, checkpoint: str, root: Any, at: str = "") -> None:
+        self.checkpoint, self.root, self.at = checkpoint, root, at
+        self._opened = deque([root])
+        # {id of a part: (pointer of its container, its key there)}. By identity: each container and
+        # long text of a decoded state is an object of its own.
+        self._known: dict[int, tuple[str, Any]] = {}
+        self._done: set[int] = set()
+        self._whole = False
+
+    def open(self, value: Any) -> None:
+        """Take note that the parts of a container are drawn, if it is one of this state."""
+        self._opened.append(value)
 
     def pointer(self, value: Any) -> str | None:
         """The pointer of a part of the root; None where it is not one or cannot be an address."""
-        result = self._pointers.get(id(value))
+        result = self._pointer(value)
+        if result is None and not self._whole:
+            self._whole = True
+            for owner in (left := [self.root]):
+                left += _containers_in(owner)
+            self._opened.extend(left)
+            result = self._pointer(value)
         return None if result is None or len(result) > POINTER_MAX else result
+
+    def _pointer(self, value: Any) -> str | None:
+        while (result := self._at(value)) is None and self._opened:
+            self._index(self._opened.popleft())
+        return result
+
+    def _at(self, value: Any) -> str | None:
+        if value is self.root:
+            return self.at
+        if (known := self._known.get(id(value))) is None:
+            return None
+        pointer, key = known
+        return f"{pointer}/{_escaped(key)}"
+
+    def _index(self, owner: Any) -> None:
+        pointer = None if id(owner) in self._done else self._at(owner)
+        if pointer is not None and isinstance(owner, Mapping | list):
+            self._done.add(id(owner))
+            inner = owner.items() if isinstance(owner, Mapping) else enumerate(owner)
+            self._known |= {id(item): (pointer, key) for key, item in inner}
+
+
+def _containers_in(value: Any) -> list[Any]:
+    if is_file(value):
+        return []
+    inner = value.values() if isinstance(value, Mapping) else value
+    return [item for item in inner if isinstance(item, Mapping | list)]
 
 
 @dataclass(frozen=True)
@@ -118,6 +145,12 @@ class Sides:
     new: Places
     old: Places | None = None
     notes: Mapping[str, SafeString] = field(default_factory=dict, repr=False)
+
+    def open(self, new: Any, old: Any) -> None:
+        """The parts of these are drawn: their addresses may be asked for."""
+        self.new.open(new)
+        if self.old:
+            self.old.open(old)
 
     def address(self, new: Any, old: Any, *, removed: bool = False, start: int = 0) -> str:
         """The page of a part, of both states where both have it; "" where there is none.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from django.urls import NoReverseMatch
@@ -24,7 +25,15 @@ from dashboard.wording.sentences import as_text
 from dashboard.wording.text import number, size, visible
 
 from . import list_pairs
-from .differences import account_changed, change_mark, container, is_file, pairs_of, same
+from .differences import (
+    account_changed,
+    change_mark,
+    container,
+    differing,
+    is_file,
+    pairs_of,
+    same,
+)
 from .file_links import file_url
 from .list_pairs import MISSING
 from .places import LONG as CUT
@@ -135,33 +144,43 @@ class _Writer:
     def children(
         self, new: Any, old: Any, depth: int, mode: str, part: Part, start: int = 0
     ) -> str:
+        if self.sides:
+            self.sides.open(new, old)
         if mode == "compare" and isinstance(new, list) and isinstance(old, list):
             return self.compared(new, old, depth, part, start)
-        pairs = list(pairs_of(new, old if mode == "compare" else None, part))
-        return self.some(pairs, depth, mode, part, (new, old), start)
+        old_one = old if mode == "compare" else None
+        pairs = islice(pairs_of(new, old_one, part), start, start + MAX_CHILDREN + 1)
+        left = _n_pairs(new, old_one) - start
+        return self.some(pairs, depth, mode, part, (new, old), start, left)
 
     def some(
         self,
-        pairs: Sequence[tuple[str, Any, Any]],
+        pairs: Iterable[tuple[str, Any, Any]],
         depth: int,
         mode: str,
         part: Part,
         owner: tuple[Any, Any] = (None, None),
         start: int = 0,
+        left: int | None = None,
     ) -> str:
-        """The lines of these pairs, cut where they are too many; `owner` is whose they are."""
+        """The lines of these pairs, cut where they are too many; `owner` is whose they are.
+
+        They begin with number `start` of it; `left` counts them where they are not at hand.
+        """
         parts: list[str] = []
         most = ITEMS if self.sides and depth else MAX_CHILDREN
-        pairs = pairs[start:]
+        if left is None:
+            pairs = list(pairs)
+            left = len(pairs)
         for done, (key, after, before) in enumerate(pairs):
             # All channels of a state are seen, however little each shows.
             floor = -LINES if self.sides and not self.sides.new.at and not depth else 0
             if done >= most or self.left <= floor:
-                parts.append(self.more(len(pairs) - done, depth, mode, owner, start + done))
+                parts.append(self.more(left - done, depth, mode, owner, start + done))
                 break
             self.left -= 1
             note = self.marks.get((id(owner[0]), key), "") if after is not MISSING else ""
-            saved = 0 if depth or not self.sides else self.reserve(len(pairs) - done - 1)
+            saved = 0 if depth or not self.sides else self.reserve(left - done - 1)
             parts.append(self.line(key, after, before, depth, mode, part.under(key), note))
             self.left += saved
         return "".join(parts)
@@ -193,14 +212,14 @@ class _Writer:
         self, new: list[Any], old: list[Any], depth: int, part: Part, start: int = 0
     ) -> str:
         """A list beside an older one: the sum, then what changed, came, went and stayed."""
-        groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
-        for pair in pairs_of(new, old, part):
-            groups[change_mark(*pair, part)].append(pair)
+        # A whole tree has a line for what did not change as well; others only count it.
+        pairs = pairs_of(new, old, part) if self.whole else differing(new, old, part)
+        groups = _by_mark(pairs, part)
         groups["chg"].sort(key=lambda pair: not account_changed(pair))
         parts = [] if start else [_aside(text, depth) for text in _sum(groups)]
         if self.sides:
             lines = [pair for mark in ("chg", "add", "del") for pair in groups[mark]]
-            parts.append(self.some(lines, depth, "compare", part, (new, old), start))
+            parts.append(self.some(lines[start:], depth, "compare", part, (new, old), start))
         else:
             parts.append(self.some(groups["chg"], depth, "compare", part))
             parts += [self.folded(groups[mark], mark, depth, part) for mark in ("add", "del")]
@@ -208,17 +227,15 @@ class _Writer:
         if same and self.whole:
             lines_of_same = self.some(same, depth, "plain", part)
             parts.append(_fold(f"… {number(len(same))} unchanged", "", depth, lines_of_same))
-        elif same and not start:
-            parts.append(_aside(f"… {number(len(same))} unchanged", depth))
+        elif not self.whole and not start and (n := len(same) + list_pairs.shared(new, old)):
+            parts.append(_aside(f"… {number(n)} unchanged", depth))
         if not start and list_pairs.reordered(new, old, part.key):
             parts.append(_aside("… the order differs", depth))
         return "".join(parts)
 
     def beside_table(self, new: list[Any], old: list[Any], part: Part, depth: int) -> str:
         """A list whose lines a table below has, beside an older one: counts, and what changed."""
-        groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
-        for pair in pairs_of(new, old, part):
-            groups[change_mark(*pair, part)].append(pair)
+        groups = _by_mark(differing(new, old, part), part)
         changed = sorted(groups["chg"], key=lambda pair: not account_changed(pair))
         alarms = sum(map(account_changed, changed))
         counts = [_count(new), "in the table below", *_sum(groups)]
@@ -310,6 +327,22 @@ class _Writer:
         return (
             f'{shown}<a class="cut" href="{escape(address)}">… {number(rest)} more characters</a>'
         )
+
+
+def _n_pairs(new: Any, old: Any) -> int:
+    """The number of the pairs of `pairs_of`, of anything but two lists."""
+    gone = old.keys() - new.keys() if isinstance(new, Mapping) and isinstance(old, Mapping) else ()
+    return len(new) + len(gone)
+
+
+def _by_mark(
+    pairs: Iterable[tuple[str, Any, Any]], part: Part
+) -> dict[str, list[tuple[str, Any, Any]]]:
+    """{mark: pairs} of items that changed, came, went, and of others under ""."""
+    groups: dict[str, list[tuple[str, Any, Any]]] = {m: [] for m in ("chg", "add", "del", "")}
+    for pair in pairs:
+        groups[change_mark(*pair, part)].append(pair)
+    return groups
 
 
 def _mark(new: Any, old: Any, mode: str) -> tuple[str, str]:

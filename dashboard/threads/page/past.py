@@ -115,21 +115,24 @@ def _artifacts(page: ThreadPage) -> list[ArtifactRow]:
 
 
 def _references(value: Any) -> Iterator[ArtifactRow]:
-    if isinstance(value, dict):
-        sha = value.get("$artifact")
-        if isinstance(sha, str):
-            yield ArtifactRow(
-                sha,
-                str(value.get("name") or sha[:12]),
-                str(value.get("media_type") or ""),
-                size if isinstance(size := value.get("size"), int) else 0,
-                "",
-            )
-            return
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _references(item)
+    # With a stack of its own, not a call for each item of a long list.
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            sha = value.get("$artifact")
+            if isinstance(sha, str):
+                yield ArtifactRow(
+                    sha,
+                    str(value.get("name") or sha[:12]),
+                    str(value.get("media_type") or ""),
+                    size if isinstance(size := value.get("size"), int) else 0,
+                    "",
+                )
+                continue
+            value = list(value.values())
+        if isinstance(value, list):
+            left += [item for item in reversed(value) if isinstance(item, dict | list)]
 
 
 def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:

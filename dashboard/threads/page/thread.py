@@ -24,7 +24,7 @@ from checkpoints.views import (
     StorageRow,
     ThreadRow,
 )
-from dashboard.documents.state_reads import Read, read, unreadable
+from dashboard.documents.state_reads import Read, read, read_step, unreadable
 from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
 from dashboard.html import lineage
@@ -164,19 +164,21 @@ class ThreadPage:
         return f"Checkpoint #{self.thread.number}, the head of this thread, is missing: {left}."
 
     @cached_property
-    def state(self) -> Read:
-        """The state of the shown checkpoint."""
+    def step(self) -> tuple[Read, Read]:
+        """The state of the shown checkpoint's parent ({} for the first of all) and its own."""
         if self.checkpoint is None:
-            return unreadable(self.missing)
-        return read(self.checkpoint.thread, self.checkpoint.id, self.version)
+            return Read({}), unreadable(self.missing)
+        if self.tab == "anatomy":  # shows no change
+            return Read({}), read(self.checkpoint.thread, self.checkpoint.id, self.version)
+        return read_step(self.checkpoint, self.version)
 
-    @cached_property
+    @property
     def before_state(self) -> Read:
-        """The state of the shown checkpoint's parent, {} for the first of all."""
-        shown = self.checkpoint
-        if shown is None or shown.parent is None or shown.parent_thread is None:
-            return Read({})
-        return read(shown.parent_thread, shown.parent, self.version)
+        return self.step[0]
+
+    @property
+    def state(self) -> Read:
+        return self.step[1]
 
     @cached_property
     def anatomy(self) -> Anatomy | None:
@@ -188,8 +190,7 @@ class ThreadPage:
     @property
     def passing(self) -> bool:
         """True if the next look may differ although nothing changed: a state was unreadable."""
-        shown: list[Read | None] = [vars(self).get(name) for name in ("state", "before_state")]
-        return any(item is not None and item.unread is not None for item in shown)
+        return any(one.unread is not None for one in vars(self).get("step", ()))
 
     @cached_property
     def version(self) -> AgentRow:
