@@ -10,7 +10,8 @@ from . import queries
 
 SECONDS: Final = 1.0
 WORKSPACES_MAX: Final = 1_000
-_known: dict[UUID, tuple[float, tuple[bool, bool, bool]]] = {}
+# By the workspace's integer: a UUID computes its hash in Python, and each step asks.
+_known: dict[int, tuple[float, tuple[bool, bool, bool]]] = {}
 
 
 def exist(workspace: UUID) -> bool:
@@ -29,13 +30,13 @@ def any_block(workspace: UUID) -> bool:
 
 
 def _read(workspace: UUID) -> tuple[bool, bool, bool]:
-    until, answer = _known.get(workspace, (0.0, (False, False, False)))
+    until, answer = _known.get(workspace.int, (0.0, (False, False, False)))
     if time.monotonic() < until:
         return answer
     if len(_known) >= WORKSPACES_MAX:
         _known.clear()
     answer = queries.any_active(workspace)
-    _known[workspace] = (time.monotonic() + SECONDS, answer)
+    _known[workspace.int] = (time.monotonic() + SECONDS, answer)
     return answer
 
 

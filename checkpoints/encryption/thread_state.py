@@ -65,7 +65,7 @@ class ThreadState:
 
         Raises InvalidValue for what cannot be encrypted.
         """
-        names = self.channels & update.keys()
+        names = self.channels and self.channels & update.keys()
         if not names or (cipher := self._cipher) is None:
             return update
         values = dict(update)
@@ -80,7 +80,7 @@ class ThreadState:
 
     def remember(self, update: Any) -> None:
         """Note the texts of an update before it is judged: no refusal of it may quote them."""
-        if isinstance(update, Mapping):
+        if self.channels and isinstance(update, Mapping):
             for channel in self.channels & update.keys():
                 self._texts.update(_texts(update[channel]))
 

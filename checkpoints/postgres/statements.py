@@ -72,10 +72,15 @@ _meeting = threading.Lock()
 _numbers = itertools.count(1)
 
 
-def send(text: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Perform a statement with %(named)s parameters; its one row, or None. Django's errors."""
+def send(
+    text: str, values: Mapping[str, Any], database: BaseDatabaseWrapper | None = None
+) -> tuple[Any, ...] | None:
+    """Perform a statement with %(named)s parameters; its one row, or None. Django's errors.
+
+    `database` is the connection, where it was looked up already.
+    """
     # Which connection is this thread's own can change: beside a running event loop it is another.
-    database = connections[DEFAULT_DB_ALIAS]
+    database = database or connections[DEFAULT_DB_ALIAS]
     link = link_of(database)
     if link is not None:
         order, numbered = by_name(text)

@@ -131,15 +131,16 @@ class Folder:
         self._stored = stored
         self._owned: set[str] = set()
 
-    def add(self, *deltas: Mapping[str, Any]) -> None:
+    def add(self, *deltas: Mapping[str, Any], built: bool = False) -> None:
         """Apply deltas; a refused one (`InvalidValue`) leaves the state as it was before it.
 
-        A stored one is refused where it cannot be applied at all, perhaps half-way.
+        A stored one is refused where it cannot be applied at all, perhaps half-way. `built`:
+        `build_delta` has just made them for this very state, so their shapes are right.
         """
         state, owned, own = self.state, self._owned, self._own
         try:
             for delta in deltas:
-                if not self._stored:
+                if not (self._stored or built):
                     self._check(delta)
                 for op, body in delta.items():
                     if op == "append":

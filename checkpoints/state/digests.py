@@ -229,7 +229,9 @@ class Digests:
     @property
     def size(self) -> int:
         """The length of the state's canonical JSON in bytes."""
-        inside = sum(self._heads[channel][1] + part.size for channel, part in self._parts.items())
+        heads = self._heads
+        # A list, not a generator: each step asks for it.
+        inside = sum([heads[channel][1] + part.size for channel, part in self._parts.items()])
         return inside + 1 if inside else 2
 
     @property

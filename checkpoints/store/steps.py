@@ -131,7 +131,9 @@ def _perform_or_look(move: Move, checkpoint: NewCheckpoint) -> Any:
 
 def update_work(work: Work, row: Any) -> None:
     """Take over what the statement returned: version, wishes, the number of the last event."""
-    work.last_seq, work.status = row.last_seq, Status(row.status)
+    work.last_seq = row.last_seq
+    if row.status != work.status:
+        work.status = Status(row.status)
     work.version, work.wake_seq = row.version, row.wake_seq
     work.wish, work.wish_by, work.pause_at = row.wish, row.wish_by, row.pause_at
 

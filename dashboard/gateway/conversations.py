@@ -259,7 +259,7 @@ class Conversations:
             elif stretch.unknown is not None:
                 park(work, *stretch.unknown)
                 self._forget(stretch)
-            elif obey_wish(work, work.next_nodes, ReportedLedger()):
+            elif obey_wish(work, tuple, ReportedLedger()):
                 self._forget(stretch)
         except ground.LeaseLost:
             self._forget(stretch)

@@ -13,9 +13,8 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import batched
-from uuid import UUID
 
 PAUSE = 0.05  # seconds between two hints of one thread
 FOLLOW_SECONDS = 0.01  # seconds that a hint waits for the one that is about to follow
@@ -38,13 +37,13 @@ class Coalescer[T]:
     def _reset(self) -> None:
         # A forked child has none of its parent's threads, and what waits is the parent's to send.
         self._lock = threading.Lock()
-        self._next: dict[UUID, float] = {}  # from when on a thread may be announced again
-        self._waiting: dict[UUID, T] = {}
+        self._next: dict[Hashable, float] = {}  # from when on a thread may be announced again
+        self._waiting: dict[Hashable, T] = {}
         self._some = threading.Event()
         self._sender: threading.Thread | None = None
         self._looks = NEVER  # when the sender looks again by itself
 
-    def offer(self, thread: UUID, hint: T, *, more_follows: bool = False) -> None:
+    def offer(self, thread: Hashable, hint: T, *, more_follows: bool = False) -> None:
         """Send now, or keep the newest of this thread; with `more_follows` for FOLLOW_SECONDS."""
         now = time.monotonic()
         with self._lock:

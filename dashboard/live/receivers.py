@@ -37,7 +37,8 @@ def notify_hubs(
     *, thread_id: UUID, workspace: UUID, seq: int, more_follows: bool = False, **_kwargs: Any
 ) -> None:
     """A thread has new events: one hint, after the commit; simultaneous ones are sent together."""
-    _hints.offer(thread_id, (thread_id, workspace, seq), more_follows=more_follows)
+    # Its integer: a UUID computes its hash in Python, and each step has news.
+    _hints.offer(thread_id.int, (thread_id, workspace, seq), more_follows=more_follows)
 
 
 @receiver(record_judged, dispatch_uid="dashboard.live.record_judged")

@@ -11,7 +11,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -47,7 +47,8 @@ class Border:
 
     @cached_property
     def _looks(self) -> dict[str, Look]:
-        return {name: self._look(name) for name in self._channels}
+        """The channels that are no plain JSON, with what makes of a value what a node sees."""
+        return {name: self._look(name) for name in self._channels if not self._plain[name]}
 
     @cached_property
     def _judges(self) -> tuple[str, ...] | None:
@@ -60,8 +61,6 @@ class Border:
         return tuple(result)
 
     def _look(self, channel: str) -> Look:
-        if self._plain[channel]:
-            return partial(freeze, channel=channel)
         whole = self._adapters[channel].validate_python
         kind, item = _items_of(self._hints[channel])
         if kind is None:
@@ -95,10 +94,10 @@ class Border:
         """
         if update is None:
             return {}
-        if inspect.iscoroutine(update) or inspect.isgenerator(update):
-            update.close()  # else Python warns that it was never awaited
-            raise InvalidValue("$", f"{node!r} is no plain function. {PLAIN_NODE}")
         if not isinstance(update, dict):
+            if inspect.iscoroutine(update) or inspect.isgenerator(update):
+                update.close()  # else Python warns that it was never awaited
+                raise InvalidValue("$", f"{node!r} is no plain function. {PLAIN_NODE}")
             raise InvalidValue(
                 "$",
                 f"{node!r} must return a dict of channels or None, not "

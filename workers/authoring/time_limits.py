@@ -11,7 +11,8 @@ from .errors import GraphError
 
 SECONDS_MAX = 30 * 86_400.0
 # (lease token, node) -> since when; several nodes of a step work at the same time.
-_at_work: dict[tuple[UUID, str], AtWork] = {}
+# By the token's integer: a UUID computes its hash in Python, anew each time.
+_at_work: dict[tuple[int, str], AtWork] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class within:
     def __init__(
         self, token: UUID, node: str, seconds: float | None, *, until_saved: bool = False
     ) -> None:
-        self._key, self._until_saved = (token, node), until_saved
+        self._key, self._until_saved = (token.int, node), until_saved
         self._entry = AtWork(node, time.monotonic(), seconds)
 
     def __enter__(self) -> None:
@@ -55,7 +56,7 @@ class within:
 
 def saved(token: UUID, node: str) -> None:
     """Note that the update of a node that has ended is recorded, or never will be."""
-    _at_work.pop((token, node), None)
+    _at_work.pop((token.int, node), None)
 
 
 def past(token: UUID, default: float) -> tuple[str, float] | None:
@@ -65,7 +66,7 @@ def past(token: UUID, default: float) -> tuple[str, float] | None:
     """
     now = time.monotonic()
     # A copy: nodes begin and end in other threads meanwhile.
-    entries = [entry for (lease, _), entry in list(_at_work.items()) if lease == token]
+    entries = [entry for (lease, _), entry in list(_at_work.items()) if lease == token.int]
     if not entries or any(now - entry.since <= (entry.seconds or default) for entry in entries):
         return None
     oldest = min(entries, key=lambda entry: entry.since)

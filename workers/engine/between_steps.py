@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from checkpoints.records import Work
 from checkpoints.states import EventKind
@@ -21,7 +21,7 @@ def leave_if_due(
     slice_is_over: bool,
 ) -> bool:
     """Leave the thread before its next step where people, its end or the worker want it."""
-    if obey_wish(work, graph.joins.ready(work.next_nodes), ledger):
+    if obey_wish(work, graph.joins.ready, ledger):
         return True
     if not work.next_nodes:
         # A fork of the end: what there was to do is done.
@@ -37,8 +37,12 @@ def leave_if_due(
     return True
 
 
-def obey_wish(work: Work, ready: Collection[str], ledger: Ledger) -> bool:
+def obey_wish(
+    work: Work, ready: Callable[[Sequence[str]], Collection[str]], ledger: Ledger
+) -> bool:
     """Leave the thread where a person or a breaker wants it, or before one of the nodes to come.
+
+    `ready` answers which of the next nodes work now.
 
     A person pauses it. A breaker has it given back: it stays queued until it is released.
     """
@@ -47,7 +51,7 @@ def obey_wish(work: Work, ready: Collection[str], ledger: Ledger) -> bool:
         ledger.leave(work, EventKind.THREAD_PAUSED, reason=why, data=by)
     elif work.is_stopped and work.next_nodes:
         ledger.hand_back(work, why_handed_back(work))
-    elif work.pause_at and work.pause_at in ready:
+    elif work.pause_at and work.pause_at in ready(work.next_nodes):
         ledger.leave(work, EventKind.THREAD_PAUSED, reason=_paused_before(work, ledger))
     else:
         return False

@@ -135,6 +135,11 @@ class Engine:
         """The ledger as nodes call it, out from under their guard."""
         return freed(sure(self.ledger))
 
+    @cached_property
+    def _node_heartbeat(self) -> Heartbeat:
+        """The heartbeat as nodes ask it."""
+        return sure(self.heartbeat)
+
     def _open_step(
         self, work: Work, encrypted: ThreadState, *, look: bool, resumed: bool
     ) -> OpenStep:
@@ -144,7 +149,7 @@ class Engine:
             work,
             work.step + 1,
             self._node_ledger,
-            sure(self.heartbeat),
+            self._node_heartbeat,
             self.stopping,
             self.agent.model,
             graph.prompts,

@@ -90,7 +90,7 @@ def work_nodes(
     ready = graph.joins.ready(step.work.next_nodes)
     nodes = [node for node in graph.nodes.values() if node.name in ready]
     outcomes: dict[str, NodeOutcome] = {}
-    for node in nodes:
+    for node in nodes if step.records else ():
         record = step.record_at(_position(step, node))
         if record is not None and record.state == "done":
             outcomes[node.name] = Done(node, record.result, is_saved=True)

@@ -42,10 +42,10 @@ def leave_unfinished(ledger: Ledger, step: OpenStep, outcomes: Sequence[NodeOutc
     4. Then children that nodes wait for, until the first of their joins is decided.
     5. Then sleep, until the first node is due.
     """
+    if not [outcome for outcome in outcomes if not isinstance(outcome, Done)]:
+        return False
     stops = [outcome.stop for outcome in outcomes if isinstance(outcome, Stopped)]
     ending = next((outcome for outcome in outcomes if ends_step(outcome)), None)
-    if not stops and ending is None:
-        return False
     _save_finished(ledger, step, outcomes)
     gates = [stop for stop in stops if isinstance(stop, GateReached)]
     joins = [stop for stop in stops if isinstance(stop, ChildrenAwaited)]
@@ -242,7 +242,7 @@ def leave_unreached_effects(ledger: Ledger, step: OpenStep) -> bool:
     A node whose worker was lost may go another way when it works again. No checkpoint passes an
     effect of which nobody knows whether it happened. Returns whether the thread was left.
     """
-    if not any(_is_open(effect) for effect in step.records.values()):
+    if not [effect for effect in step.records.values() if _is_open(effect)]:
         return False
     rows = ledger.recorded(step.work, step.number)
     return _ask_about(ledger, step, [effect for effect in rows if _is_open(effect)])

@@ -166,7 +166,7 @@ def commit(
 def stop_where_due(work: Work) -> None:
     """Leave the thread after a step where people, a breaker or a policy want it."""
     ledger = ReportedLedger()
-    if not obey_wish(work, work.next_nodes, ledger) and ledger.asks_before_nodes(work):
+    if not obey_wish(work, tuple, ledger) and ledger.asks_before_nodes(work):
         stop_before(work, work.next_nodes)
 
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 
 from django.conf import settings
 from django.db import connections
@@ -26,11 +27,11 @@ def loop_is_running() -> bool:
     return True
 
 
-def beside_a_loop[T](call: Callable[[], T]) -> T:
+def beside_a_loop[**P, T](call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The result of a short call on the database, wherever the caller stands."""
-    if os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE") or not loop_is_running():
-        return call()
-    return in_own_thread(call)
+    if not loop_is_running() or os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
+        return call(*args, **kwargs)
+    return in_own_thread(partial(call, *args, **kwargs))
 
 
 def in_own_thread[T](call: Callable[[], T]) -> T:

@@ -187,7 +187,7 @@ class _Freed:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             with unguarded():
-                return beside_a_loop(lambda: result(*args, **kwargs))
+                return beside_a_loop(result, *args, **kwargs)
 
         self.__dict__[name] = call
         return call

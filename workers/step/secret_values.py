@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from checkpoints.outbound.own_secrets import is_own
 from checkpoints.state import credentials
@@ -55,9 +56,10 @@ def masked(text: str, secrets: Iterable[str]) -> str:
 
 def _policy() -> tuple[bool, Collection[str]]:
     """(refuse credentials, registered values); a harness without settings has the defaults."""
-    if not settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ:
+    try:
+        return settings.GATEPOST_CREDENTIALS == "refuse", settings.GATEPOST_SECRET_VALUES
+    except ImproperlyConfigured:
         return True, ()
-    return settings.GATEPOST_CREDENTIALS == "refuse", settings.GATEPOST_SECRET_VALUES
 
 
 def without_secrets(value: Any, secrets: Iterable[str]) -> Any:

@@ -282,16 +282,16 @@ def perform(move: Move) -> Any:
     events becomes several statements of one transaction.
     """
     # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
-    from checkpoints.postgres import statements
+    from checkpoints.postgres.statements import send, send_and_fetch
 
     database = connections[DEFAULT_DB_ALIAS]
     if len(move.events) > EVENTS_AT_ONCE:
         return _perform_in_parts(move)
     text, values = shaped(move)
     if move.along:
-        values_back, move.brought = statements.send_and_fetch(text, values, *move.along)
+        values_back, move.brought = send_and_fetch(text, values, *move.along)
     else:
-        values_back = statements.send(text, values)
+        values_back = send(text, values, database)
     if values_back is None:
         return None
     moved = returned(move.columns)(values_back)
@@ -320,14 +320,14 @@ def _perform_in_parts(move: Move) -> Any:
     All of it is one transaction under one lock of the row, so the guard of the first statement
     holds for the others as well.
     """
-    from checkpoints.postgres import statements
+    from checkpoints.postgres.statements import send
 
     *parts, rest = batched(move.events)
     with transaction.atomic():
         for i, events in enumerate(parts):
             part = Move(move.thread, move.guard, move.guard_params, events=events, continues=i > 0)
             text, values = shaped(part)
-            if statements.send(text, values) is None:
+            if send(text, values) is None:
                 return None
         last = replace(move, events=rest, continues=True)
         row = perform(last)

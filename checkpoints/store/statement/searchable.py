@@ -24,23 +24,24 @@ ERASED_PART = Part(
     "WHERE th.id = ANY(%s::uuid[]) AND th.searchable IS NOT NULL",
     {},
 )
-_channels: dict[UUID, tuple[str, ...]] = {}
+# By the version's integer: a UUID computes its hash in Python, and each step asks.
+_channels: dict[int, tuple[str, ...]] = {}
 
 
 def channels_of(version: UUID) -> tuple[str, ...]:
     """The searchable channels of an agent version; read once, since a version never changes."""
-    names = _channels.get(version)
+    names = _channels.get(version.int)
     if names is None:
         query = "SELECT channels::text FROM gp_agent_version WHERE id = %s::uuid"
         if not (rows := fetch_named(query, (version,))):
             return ()
-        names = _channels[version] = searchable_of(deltas.decode(rows[0].channels))
+        names = _channels[version.int] = searchable_of(deltas.decode(rows[0].channels))
     return names
 
 
 def remember_channels(version: UUID, channels: Mapping[str, Any]) -> None:
     """Save `channels_of` its read where a caller has read the version's channels anyway."""
-    _channels.setdefault(version, searchable_of(channels))
+    _channels.setdefault(version.int, searchable_of(channels))
 
 
 def column_at(

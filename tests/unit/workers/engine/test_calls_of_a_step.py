@@ -15,7 +15,7 @@ from tests.unit.workers.conftest import Bench, bench_of
 
 # Of Python and of C, from the lease to the commit without Celery; budget 2 allows 600. A change may
 # only make it smaller; what a Python of another version counts may move it by a few.
-CALLS = 580
+CALLS = 470
 _OF_TESTS = str(Path(__file__).parents[3])
 # Hints to pages are paced by the clock: the slower a machine, the more of them in so many steps.
 _OF_HINTS = str(Path(redis.__file__).parent)
@@ -50,4 +50,4 @@ def test_a_step_calls_at_most_so_many_functions(real_db: str) -> None:
     # The least of five: what a slow machine does more of comes on top.
     per_step = min((calls(bench, 300) - calls(bench, 100)) / 200 for _ in range(5))
     assert per_step <= CALLS, f"{per_step} calls a step"
-    assert per_step > 400, "the count is broken"
+    assert per_step > 300, "the count is broken"

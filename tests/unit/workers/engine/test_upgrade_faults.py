@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_an_upgrade_is_watched_like_a_node(bench: Bench, tmp_path: Path) -> None
     def slow(state: dict[str, Any]) -> dict[str, Any]:
         ((token, _),) = time_limits._at_work
         time.sleep(0.02)
-        seen.append(time_limits.past(token, 0.01))
+        seen.append(time_limits.past(UUID(int=token), 0.01))
         return to_second(state)
 
     bench_of_version(bench, 2, upgrades=upgrades)
