@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -31,6 +32,7 @@ from dashboard.approvals.hand_over import HAND_OVER
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Forbidden, Invalid, Missing, translated
 from dashboard.fields.parameters import FLAG
+from dashboard.fields.shapes import Field as FormField
 from dashboard.fields.shapes import Option
 from dashboard.fields.typed_values import time_in_utc
 from dashboard.identity.permissions import Actor, may, require
@@ -272,7 +274,6 @@ def _page(
     who = actor(request)
     everybody = bool(request.GET.get("everybody", ""))
     rows = list_deputies(who, everybody=everybody)
-    today = datetime.now(UTC).date()
     known = possible_deputies(who) if may(who, "delegate") else []
     reviewers = [Option(one.name, one.shown) for one in known]
     you = [Option("", "You")] if may(who, "decide") else []
@@ -285,11 +286,23 @@ def _page(
         "may_name": may(who, "delegate"),
         "for_others": may(who, "people"),
         "reviewers": reviewers,
-        "declared": declared(NameDeputy, ["person", "deputy", "reason"], draft, problems, options),
-        "draft": draft or {"begins": f"{today}", "ends": f"{today + timedelta(days=7)}"},
+        "declared": _declared(draft, problems, options),
         "errors": dict(problems),
     }
     return render(request, LIST, context, status=status)
+
+
+def _declared(
+    draft: Mapping[str, str], problems: Mapping[str, str], options: Mapping[str, Sequence[Option]]
+) -> dict[str, FormField]:
+    """The inputs of the form; it takes whole days where a call takes times."""
+    shown = declared(NameDeputy, [*NameDeputy.model_fields], draft, problems, options)
+    today = datetime.now(UTC).date()
+    days = {"begins": today, "ends": today + timedelta(days=7)}
+    for name, day in days.items():
+        value = draft.get(name, f"{day}")
+        shown[name] = replace(shown[name], kind="date", value=value, help="", required=True)
+    return shown
 
 
 def _day(query: Mapping[str, str], name: str) -> datetime:

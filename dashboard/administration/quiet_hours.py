@@ -15,15 +15,18 @@ from approvals.incidents.models import QuietHours as QuietRow
 from approvals.notify.texts.incident_kinds import ZONE_MAX
 from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Invalid
+from dashboard.errors import Fault, Invalid
+from dashboard.fields.shapes import Field as FormField
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action, read
+from dashboard.kit.inputs import declared
 from dashboard.kit.resource import reading
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import table
 
+USUAL: Final = {"begins": "22:00", "ends": "07:00", "zone": "UTC"}
 CLOCK: Final = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 Clock = Annotated[
     str, Field(pattern=CLOCK, max_length=5, description="Hours and minutes, such as 22:00.")
@@ -61,12 +64,21 @@ class QuietHours(Shape):
         return cls(begins=f"{row.begins:%H:%M}", ends=f"{row.ends:%H:%M}", zone=row.zone)
 
 
-def hours_of(texts: Mapping[str, str]) -> Hours:
+def hours_of(written: Mapping[str, str]) -> Hours:
     """The hours that a person writes; raises Invalid."""
-    for name in ("begins", "ends"):
-        if not re.fullmatch(CLOCK, texts[name]):
-            raise Invalid(f"$.{name}", "is written 22:00")
+    texts = {name: written.get(name, "").strip() for name in Hours.model_fields}
+    wrong = [name for name in ("begins", "ends") if not re.fullmatch(CLOCK, texts[name])]
+    if wrong:
+        raise Invalid.of(Fault(f"$.{name}", "is written 22:00") for name in wrong)
     return read(Hours, texts)
+
+
+def form_of(
+    hours: QuietHours, texts: Mapping[str, str], problems: Mapping[str, str]
+) -> dict[str, FormField]:
+    """The inputs of the page's form; it begins with a night where nothing is set."""
+    opened = hours.model_dump() if hours.begins else USUAL
+    return declared(Hours, [*Hours.model_fields], texts, problems, opened=opened)
 
 
 def own_quiet_hours(actor: Actor) -> QuietHours:

@@ -434,9 +434,8 @@ def remove(request: HttpRequest, subscription_id: UUID) -> HttpResponse:
 def quiet(request: HttpRequest) -> HttpResponse:
     """Set quiet hours, or end them."""
     who, query = actor(request), request.POST
-    texts = {name: query.get(name, "").strip() for name in quiet_hours.Hours.model_fields}
     try:
-        hours = None if query.get("do", "") == "end" else quiet_hours.hours_of(texts)
+        hours = None if query.get("do", "") == "end" else quiet_hours.hours_of(query)
         wanted = quiet_hours.SetQuietHours(hours=hours)
         flash(request, quiet_hours.SET.done(wanted, quiet_hours.SET.run(who, wanted)))
     except errors.Invalid as error:
@@ -454,11 +453,6 @@ def _page(
     who = actor(request)
     rows = list_subscriptions(who, everybody=everybody)
     hours = quiet_hours.own_quiet_hours(who)
-    stored = {
-        "begins": hours.begins or "22:00",
-        "ends": hours.ends or "07:00",
-        "zone": hours.zone or "UTC",
-    }
     pushed = devices.list_devices(who)
     known = {row.id: row for row in rows}
     context = {
@@ -470,7 +464,7 @@ def _page(
         "devices": pushed.results,
         "push_key": pushed.public_key,
         "hours": hours,
-        "quiet": stored if draft is None else draft,
+        "declared": quiet_hours.form_of(hours, draft or {}, problems or {}),
         "errors": dict(problems or {}),
     }
     return render(request, LIST, context, status=status)

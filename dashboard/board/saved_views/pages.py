@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote_plus
 from uuid import UUID
@@ -14,8 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard import errors
 from dashboard.fields.parameters import ADDRESS
+from dashboard.fields.shapes import Field, Option
 from dashboard.identity.people import people
 from dashboard.kit.action import read
+from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
@@ -23,8 +25,8 @@ from dashboard.kit.shapes.requests import Nothing
 from dashboard.models import SavedView as ViewRow
 
 from . import view_actions
-from .surfaces import BOARD, RECORDS, SURFACES, readable
-from .view_actions import CHANGE, NAME_MAX, REMOVE, SAVE, ChangeView, SaveView
+from .surfaces import BOARD, RECORDS, SURFACES, Surface, readable
+from .view_actions import CHANGE, REMOVE, SAVE, ChangeView, SaveView
 
 LIST, FORM = "board/saved_views/list.html", "board/saved_views/form.html"
 
@@ -59,12 +61,12 @@ def save(request: HttpRequest) -> HttpResponse:
     """Save a page under a name; what is refused comes back as it was written."""
     if request.method != "POST":
         return _form(request, None, {}, {}, 200)
-    surface = request.POST.get("surface", "") or BOARD
+    texts = forms.posted(request)
     try:
-        wanted = read(SaveView, _values(request.POST) | {"surface": surface})
+        wanted = read(SaveView, from_texts(SaveView, texts))
         row = SAVE.run(actor(request), wanted)
     except errors.Invalid as error:
-        return _form(request, None, request.POST, forms.problems_of(error), error.status)
+        return _form(request, None, texts, forms.problems_of(error), error.status)
     flash(request, SAVE.done(wanted, row))
     return SeeOther(_href(row, row.address))
 
@@ -77,14 +79,14 @@ def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
     who = actor(request)
     row = view_actions.one_view(who, view_id)
     if request.method != "POST":
-        address = request.GET.get("address", row.address)
-        values = {"name": row.name, "address": address, "shared": "1" if row.shared else ""}
-        return _form(request, row, values, {}, 200)
+        return _form(request, row, request.GET.dict(), {}, 200)
+    texts = forms.posted(request)
     try:
-        wanted = read(ChangeView, _values(request.POST))
+        # Read as a new one: to clear its name is refused, where a call may leave the name out.
+        wanted = read(ChangeView, from_texts(SaveView, texts, _opened(row)))
         row = CHANGE.run(who, wanted, view_id)
     except errors.Invalid as error:
-        return _form(request, row, request.POST, forms.problems_of(error), error.status)
+        return _form(request, row, texts, forms.problems_of(error), error.status)
     flash(request, CHANGE.done(wanted, row))
     return SeeOther(reverse("views"))
 
@@ -104,32 +106,46 @@ vars(save)["action"], vars(change)["action"], vars(remove)["action"] = SAVE, CHA
 def _form(
     request: HttpRequest,
     row: ViewRow | None,
-    values: Mapping[str, Any],
+    texts: Mapping[str, str],
     problems: dict[str, str],
     status: int,
 ) -> HttpResponse:
     who = actor(request)
-    surface = row.surface if row else values.get("surface", "") or BOARD
+    surface = row.surface if row else texts.get("surface", "") or BOARD
+    surfaces = [one for one in SURFACES.values() if view_actions.may_open(who, one.name)]
     context = {
         "row": row,
-        "surface": surface,
-        "surfaces": [one for one in SURFACES.values() if view_actions.may_open(who, one.name)],
+        "declared": _declared(texts, problems, row, surfaces, surface),
+        "choose_surface": row is None and len(surfaces) > 1,
         "records": surface == RECORDS,
-        "values": values,
         "errors": problems,
-        "name_max": NAME_MAX,
         "problem": readable(row)[1] if row else "",
         "may_change": row is None or view_actions.may_change(who, row),
     }
     return render(request, FORM, context, status=status)
 
 
+def _declared(
+    texts: Mapping[str, str],
+    problems: Mapping[str, str],
+    row: ViewRow | None,
+    surfaces: Sequence[Surface],
+    surface: str,
+) -> dict[str, Field]:
+    """The inputs of the form, opened on the view where there is one."""
+    everybody = "Auditors and admins" if surface == RECORDS else "The workspace"
+    options = {
+        "surface": [Option(one.name, one.title) for one in surfaces],
+        "shared": [Option("false", "Nobody"), Option("true", everybody)],
+    }
+    opened = _opened(row) if row else {}
+    return declared(SaveView, [*SaveView.model_fields], texts, problems, options, opened)
+
+
+def _opened(row: ViewRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ChangeView.model_fields}
+
+
 def _href(row: ViewRow, address: str) -> str:
     """The page that a view opens."""
     return f"{reverse(SURFACES[row.surface].route)}?{address}"
-
-
-def _values(query: Mapping[str, str]) -> dict[str, Any]:
-    """The values of a form; an empty address is the whole of a page."""
-    texts = {name: query.get(name, "").strip() for name in ("name", "address")}
-    return texts | {"shared": bool(query.get("shared", ""))}

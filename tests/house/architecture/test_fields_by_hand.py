@@ -51,12 +51,12 @@ BY_HAND: Final = {
         threads/skip.html: node, threads/state.html: by
     """,
     "stands in a menu or a row beside the button that sends it": """
-        administration/subscriptions.html: begins ends zone, board/incidents/detail.html: hours,
+        board/incidents/detail.html: hours,
         board/views.html: name shared, records/saved_questions.html: name shared,
         threads/page/head.html: title, threads/page/stop.html: before_node
     """,
-    "the form takes days, a text or the whole where the call takes times or differences": """
-        administration/deputies.html: begins ends, approvals/edit.html: args,
+    "the form takes a text or the whole where the call takes differences": """
+        approvals/edit.html: args,
         threads/counterfactual.html: output, threads/fork.html: config,
         threads/fork_budget.html: budget_cost budget_tokens budget_steps,
         threads/state.html: whole_state
@@ -64,9 +64,6 @@ BY_HAND: Final = {
     "is kept by a script while a person writes, or sent by the forms of several verdicts": """
         approvals/decide.html: answer comment, approvals/decide_dialogs.html: comment,
         approvals/decide_many.html: comment, approvals/edit.html: comment
-    """,
-    "its declaration takes the view as a dictionary, the form its address": """
-        board/saved_views/form.html: name surface address shared
     """,
 }
 

@@ -138,7 +138,7 @@ def test_a_wrong_question_is_refused_at_its_word_in_its_form(cast: Cast) -> None
         answer = browser.post("/views/new/", form)
         assert answer.status_code == 422
         html = answer.content.decode()
-        (message,) = re.findall(r'id="address-error">(.*?)</p>', html, re.S)
+        (message,) = re.findall(r'id="address-hint">(.*?)</span>', html, re.S)
         assert word in unescape(re.sub("<[^>]*>", "", message)), message
         assert '<option value="records" selected>' in html
     with pytest.raises(Invalid):

@@ -150,7 +150,7 @@ def test_a_broken_address_is_refused_at_its_field_with_the_word(cast: Cast) -> N
     for address, word in broken.items():
         answer = browser.post("/views/new/", {"name": "n", "address": address})
         assert answer.status_code == 422
-        (message,) = re.findall(r'id="address-error">(.*?)</p>', answer.content.decode(), re.S)
+        (message,) = re.findall(r'id="address-hint">(.*?)</span>', answer.content.decode(), re.S)
         assert f"“{word}”" in unescape(re.sub("<[^>]*>", "", message))
         assert f'value="{address.replace("&", "&amp;")}"' in answer.content.decode()
         body = {"name": "n", "address": address}
