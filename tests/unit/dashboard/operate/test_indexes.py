@@ -1,15 +1,30 @@
-"""Indexes of our tables: none whose work another one does, none for questions that nobody asks."""
+"""Indexes of our tables: a statement needs each, and none does the work of another."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
+from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
+
+from .index_statements import STATEMENTS, UNUSED, filled
 
 pytestmark = pytest.mark.django_db
 
+# What the server says of each statement that it executes, those of functions and constraints too.
+_EXPLAINED = {
+    "auto_explain.log_min_duration": "0",
+    "auto_explain.log_nested_statements": "on",
+    "auto_explain.log_level": "notice",
+    # A table of a test is too small for the planner to look into an index.
+    "enable_seqscan": "off",
+}
 _INDEXES = """
 SELECT c.relname, t.relname, m.amname, x.indisunique,
   coalesce(pg_get_expr(x.indpred, x.indrelid), ''),
@@ -64,3 +79,42 @@ def test_no_index_is_for_a_like_that_nobody_asks() -> None:
     # Django adds one to each unique text.
     of_likes = [one.name for one in indexes() if "varchar_pattern_ops" in one.classes]
     assert of_likes == []
+
+
+def indexes_used(send: Callable[[], object]) -> set[str]:
+    """The indexes in the plans of all statements that a call sends; what it writes is undone."""
+    plans: list[str] = []
+
+    def note(notice: Any) -> None:
+        plans.append(notice.message_primary or "")
+
+    rows("LOAD 'auto_explain'")
+    with transaction.atomic():
+        for name, value in _EXPLAINED.items():
+            rows(f"SET LOCAL {name} = '{value}'")
+        connection.connection.add_notice_handler(note)
+        try:
+            with transaction.atomic():
+                send()
+                transaction.set_rollback(True)
+        finally:
+            connection.connection.remove_notice_handler(note)
+        transaction.set_rollback(True)
+    return set(re.findall(r"(?:using|Bitmap Index Scan on) (\w+)", "\n".join(plans)))
+
+
+def test_each_index_is_named_by_a_statement() -> None:
+    needed = {one.name for one in indexes() if not one.is_unique} - UNUSED
+    assert sorted(needed - set(STATEMENTS)) == [], "name the statement that needs them"
+    assert sorted(set(STATEMENTS) - needed) == [], "are not there, or unique"
+
+
+@pytest.mark.slow
+def test_each_index_is_in_the_plan_of_its_statement(cast: Cast) -> None:
+    there = filled(cast)
+    unused = {
+        name: sorted(used)
+        for name, send in STATEMENTS.items()
+        if name not in (used := indexes_used(lambda send=send: send(there)))  # type: ignore[misc]
+    }
+    assert unused == {}
