@@ -281,7 +281,6 @@ class SpendReservation(models.Model):
 
     class Meta:
         db_table = "gp_spend_reservation"
-        indexes = (models.Index(fields=["workspace_id"], name="gp_spend_reservation_of"),)
 
 
 class CarriedOut(models.Model):

@@ -29,7 +29,9 @@ class Token(models.Model):
     prefix = models.CharField(max_length=8, unique=True)
     secret_hash = models.BinaryField(unique=True, help_text="sha256 of the secret part")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    workspace = models.ForeignKey("checkpoints.Workspace", models.PROTECT, related_name="+")
+    workspace = models.ForeignKey(
+        "checkpoints.Workspace", models.PROTECT, related_name="+", db_index=False
+    )
     name = models.CharField(max_length=100, blank=True)
     scopes = models.JSONField(default=list)
     made_by = models.CharField(max_length=200)
@@ -308,13 +310,6 @@ class SavedView(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(surface__in=("board", "records")), name="gp_saved_view_surface"
-            ),
-        )
-        indexes = (
-            models.Index(
-                fields=["workspace_id", "name"],
-                name="gp_saved_view_shared",
-                condition=models.Q(shared=True),
             ),
         )
 

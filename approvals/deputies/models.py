@@ -40,7 +40,4 @@ class Deputy(models.Model):
                 name="gp_deputy_until",
             ),
         )
-        indexes = (
-            models.Index(fields=("workspace_id", "deputy"), name="gp_deputy_acts"),
-            models.Index(fields=("workspace_id", "person", "begins"), name="gp_deputy_person"),
-        )
+        indexes = (models.Index(fields=("workspace_id", "deputy"), name="gp_deputy_acts"),)

@@ -110,11 +110,6 @@ class Delivery(models.Model):
             models.Index(
                 fields=("claim",), name="gp_delivery_claim", condition=~models.Q(claim=None)
             ),
-            models.Index(
-                fields=("endpoint", "claimed_until"),
-                name="gp_delivery_busy",
-                condition=~models.Q(claim=None),
-            ),
             models.Index(fields=("workspace_id", "id"), name="gp_delivery_place"),
             models.Index(fields=("endpoint", "id"), name="gp_delivery_newest"),
             models.Index(

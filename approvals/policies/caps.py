@@ -17,7 +17,7 @@ from checkpoints.postgres import reads as prepared
 from . import queries as queries_policies
 from .queries import CapRow, money
 
-# By the end that the database's clock gave an activity (index gp_activity_spent): its id begins
+# By the end that the database's clock gave an activity (index gp_activity_usage): its id begins
 # with the time of a worker, which may be days off.
 _DAY = """
 SELECT coalesce(sum((x.usage ->> 'cost')::numeric), 0) FROM gp_activity x

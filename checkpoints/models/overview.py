@@ -95,4 +95,3 @@ class BudgetBand(models.Model):
                 fields=("budget_id", "number", "month", "band"), name="gp_budget_band_once"
             ),
         )
-        indexes = (models.Index(fields=("workspace_id", "month"), name="gp_budget_band_month"),)

@@ -253,7 +253,6 @@ class Child(models.Model):
         db_table = "gp_child"
         verbose_name_plural = "children"
         indexes = (
-            models.Index(fields=("parent", "fan_out", "ordinal"), name="gp_child_order"),
             models.Index(
                 fields=("fan_out", "ordinal"),
                 name="gp_child_held",

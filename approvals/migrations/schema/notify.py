@@ -137,11 +137,6 @@ TABLES = (
                     fields=["claim"],
                     name="gp_delivery_claim",
                 ),
-                models.Index(
-                    condition=models.Q(("claim", None), _negated=True),
-                    fields=["endpoint", "claimed_until"],
-                    name="gp_delivery_busy",
-                ),
                 models.Index(fields=["workspace_id", "id"], name="gp_delivery_place"),
                 models.Index(fields=["endpoint", "id"], name="gp_delivery_newest"),
                 models.Index(

@@ -131,7 +131,6 @@ TABLES = (
         ],
         options={
             "db_table": "gp_spend_reservation",
-            "indexes": [models.Index(fields=["workspace_id"], name="gp_spend_reservation_of")],
         },
     ),
 )

@@ -222,7 +222,6 @@ TABLES = (
             "db_table": "gp_deputy",
             "indexes": [
                 models.Index(fields=["workspace_id", "deputy"], name="gp_deputy_acts"),
-                models.Index(fields=["workspace_id", "person", "begins"], name="gp_deputy_person"),
             ],
             "constraints": [
                 models.UniqueConstraint(

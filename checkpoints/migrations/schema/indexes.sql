@@ -1,7 +1,8 @@
 -- Indexes of the ground floor that Django cannot say or that another app's queries need.
 
 -- An index over what cost money, by the database's time of its end: caps per day add it up.
-CREATE INDEX gp_activity_spent ON gp_activity (workspace_id, finished_at) WHERE usage ? 'cost';
+CREATE INDEX gp_activity_usage ON gp_activity (workspace_id, finished_at)
+  WHERE usage ? 'cost' OR usage ? 'tokens';
 
 -- An index over effects without a request, by the database's time: policies are tested on them.
 CREATE INDEX gp_activity_effects ON gp_activity (workspace_id, started_at DESC, id DESC)
@@ -24,10 +25,8 @@ CREATE INDEX gp_thread_agent ON gp_thread (workspace_id, agent, status, status_s
     DESC);
 CREATE INDEX gp_thread_labels ON gp_thread USING gin (labels) WHERE labels <> '{}'::jsonb;
 
--- Indexes of the overview over beginnings of threads, unpriced calls and resumes.
+-- Indexes of the overview over beginnings of threads and resumes.
 CREATE INDEX gp_thread_created ON gp_thread (workspace_id, created_at);
-CREATE INDEX gp_activity_tokens ON gp_activity (workspace_id, finished_at)
-  WHERE usage ? 'tokens' AND NOT usage ? 'cost';
 CREATE INDEX gp_event_resumed ON gp_event (workspace_id, at)
   WHERE kind IN ('lease.taken_over', 'thread.retried');
 

@@ -124,9 +124,6 @@ TABLES = (
                     fields=("budget_id", "number", "month", "band"), name="gp_budget_band_once"
                 )
             ],
-            "indexes": [
-                models.Index(fields=["workspace_id", "month"], name="gp_budget_band_month")
-            ],
         },
     ),
 )

@@ -228,7 +228,6 @@ TABLES = (
             "db_table": "gp_child",
             "verbose_name_plural": "children",
             "indexes": [
-                models.Index(fields=["parent", "fan_out", "ordinal"], name="gp_child_order"),
                 models.Index(
                     condition=models.Q(("hold", "held")),
                     fields=["fan_out", "ordinal"],

@@ -15,15 +15,10 @@ JOIN gp_checkpoint f ON f.thread_id = s.id AND f.number = s.low
 JOIN gp_checkpoint p ON p.thread_id = s.id AND p.number = f.parent_number
 WHERE f.parent_thread = s.id
 
--- calls -- Calls that cost something in a range of time: priced ones, then those without a price.
+-- calls -- Calls that cost something in a range of time, also those without a price.
 SELECT a.thread_id, a.finished_at AS at, left(coalesce(a.usage ->> 'model', a.tool), 200) AS name,
   a.usage FROM gp_activity a
-WHERE a.workspace_id = %(workspace)s::uuid AND a.usage ? 'cost'
-  AND a.finished_at >= %(low)s::timestamptz AND a.finished_at < %(high)s::timestamptz
-UNION ALL
-SELECT a.thread_id, a.finished_at, left(coalesce(a.usage ->> 'model', a.tool), 200), a.usage
-FROM gp_activity a
-WHERE a.workspace_id = %(workspace)s::uuid AND a.usage ? 'tokens' AND NOT a.usage ? 'cost'
+WHERE a.workspace_id = %(workspace)s::uuid AND (a.usage ? 'cost' OR a.usage ? 'tokens')
   AND a.finished_at >= %(low)s::timestamptz AND a.finished_at < %(high)s::timestamptz
 
 -- spent -- What calls cost by model, agent and team, at the time of their end.

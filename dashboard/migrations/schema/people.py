@@ -33,7 +33,10 @@ TABLES = (
             (
                 "workspace",
                 models.ForeignKey(
-                    on_delete=models.PROTECT, related_name="+", to="checkpoints.workspace"
+                    db_index=False,
+                    on_delete=models.PROTECT,
+                    related_name="+",
+                    to="checkpoints.workspace",
                 ),
             ),
         ],

@@ -142,13 +142,6 @@ TABLES = (
                     name="gp_saved_view_surface",
                 ),
             ],
-            "indexes": [
-                models.Index(
-                    condition=models.Q(("shared", True)),
-                    fields=["workspace_id", "name"],
-                    name="gp_saved_view_shared",
-                )
-            ],
         },
     ),
 )

@@ -17,7 +17,7 @@ from django.test import Client
 
 from approvals import gates, records
 from approvals.figures import figures
-from approvals.inbox import boxes
+from approvals.inbox import boxes, reviewers
 from approvals.incidents.sweep import sweep_incidents
 from approvals.notify import due_deliveries, endpoints, fan_out, stuck_threads
 from approvals.notify import queries as notify
@@ -203,7 +203,7 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_activity_effects": lambda there: preview.against_the_past(there.workspace, "tool == 'x'"),
     "gp_activity_open": lambda there: store.cancel(there.thread, actor="user:1"),
     "gp_activity_payee": lambda there: threads.threads_naming("acme", workspace=there.workspace),
-    "gp_activity_spent": OVERVIEW,
+    "gp_activity_usage": OVERVIEW,
     "gp_activity_unpriced": lambda there: queries.unpriced_calls(like(id=there.thread, tokens=1)),
     # The log.
     "gp_event_decisions": record(kinds=("approval.decided",)),
@@ -229,7 +229,7 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_approval_uncounted": no_values(gates.tally_due),
     "gp_decision_approval_id_e48aef5c": REQUEST,
     "gp_decision_payee": lambda there: threads.threads_naming("acme", workspace=there.workspace),
-    "gp_decision_person": OVERVIEW,
+    "gp_decision_person": lambda there: reviewers.habit(there.workspace, "user:99"),
     "gp_decision_recent": page("/approvals/?box=mine", "manager"),
     "gp_decision_verdicts": no_values(figures),
     "gp_deputy_acts": page("/approvals/?box=mine", "manager"),
@@ -280,17 +280,3 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_token_user_id_5bdd51ed": page("/api/v1/tokens/", "admin"),
     "gp_worker_started": page("/admin/checkpoints/worker/", "root"),
 }
-
-# No statement needs these: another index answers the same, or the table has few rows. They go.
-UNUSED: frozenset[str] = frozenset(
-    {
-        "gp_activity_tokens",
-        "gp_budget_band_month",
-        "gp_child_order",
-        "gp_delivery_busy",
-        "gp_deputy_person",
-        "gp_saved_view_shared",
-        "gp_spend_reservation_of",
-        "gp_token_workspace_id_f905ded0",
-    }
-)

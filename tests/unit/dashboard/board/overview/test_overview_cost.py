@@ -82,7 +82,7 @@ def test_twenty_thousand_threads_answer_in_time_and_along_indexes(cast: Cast) ->
     for indexes in (
         ("gp_thread_created",),
         ("gp_thread_board", "gp_thread_agent"),
-        ("gp_activity_spent",),
+        ("gp_activity_usage",),
         ("gp_event_resumed",),
     ):
         assert any(index in text for index in indexes), text
