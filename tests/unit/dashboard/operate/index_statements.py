@@ -145,9 +145,9 @@ def page(address: str, who: str = "operator") -> Statement:
     return load
 
 
-def record(**asked: Any) -> Statement:
+def record(**fields: Any) -> Statement:
     """A search of the record."""
-    return lambda there: records.answer(Question(there.workspace, **asked))
+    return lambda there: records.answer(Question(there.workspace, **fields))
 
 
 def inbox(box: str, sort: str = "risk", person: str = "") -> Statement:
