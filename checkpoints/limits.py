@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 CRASHES_ALLOWED = 3
 # A slot without a heartbeat for this many leases is ended; a second time at one step is the last.
@@ -18,19 +19,27 @@ SET_ASIDE_SECONDS_MAX = 300.0
 TITLE_MAX, NAME_MAX, NODE_MAX, AGENT_MAX = 300, 255, 100, 100
 
 
+def optional_setting(name: str, default: Any) -> Any:
+    """A setting, or the default where there are no settings at all: a play needs none."""
+    try:
+        return getattr(settings, name, default)
+    except ImproperlyConfigured:
+        return default
+
+
 def lease_seconds() -> float:
     """Seconds that a lease lives without renewal."""
-    return float(getattr(settings, "GATEPOST_LEASE_SECONDS", 15))
+    return float(optional_setting("GATEPOST_LEASE_SECONDS", 15))
 
 
 def stuck_seconds() -> float:
     """A thread at work without an event for so long is stuck while its node is not known better."""
-    return float(getattr(settings, "GATEPOST_STUCK_SECONDS", 900))
+    return float(optional_setting("GATEPOST_STUCK_SECONDS", 900))
 
 
 def stuck_wait_seconds() -> float:
     """A thread that waits for people so long is stuck while its node is not known better."""
-    return float(getattr(settings, "GATEPOST_STUCK_WAIT_SECONDS", 86_400))
+    return float(optional_setting("GATEPOST_STUCK_WAIT_SECONDS", 86_400))
 
 
 def folder_seconds() -> float:
@@ -40,21 +49,22 @@ def folder_seconds() -> float:
 
 def answer_seconds() -> float:
     """Seconds that a statement may stay unanswered before its connection is given up."""
-    return float(getattr(settings, "GATEPOST_ANSWER_SECONDS", 32))
+    try:  # once more in place: each statement asks
+        return float(getattr(settings, "GATEPOST_ANSWER_SECONDS", 32))
+    except ImproperlyConfigured:
+        return 32.0
 
 
 def step_seconds() -> float:
     """Seconds that a node may work in one go, unless its agent sets another limit."""
-    return float(getattr(settings, "GATEPOST_STEP_SECONDS", 900))
+    return float(optional_setting("GATEPOST_STEP_SECONDS", 900))
 
 
 def nodes_at_once() -> int:
     """Number of nodes of one step that work at the same time, unless its agent sets another."""
-    return int(getattr(settings, "GATEPOST_NODES_AT_ONCE", 8))
+    return int(optional_setting("GATEPOST_NODES_AT_ONCE", 8))
 
 
 def model_answer_bytes() -> int:
     """Bytes of text that the answer of a model may have: text, reasoning and arguments together."""
-    if not settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ:
-        return MODEL_ANSWER_BYTES  # a harness without settings
-    return int(getattr(settings, "GATEPOST_MODEL_ANSWER_BYTES", MODEL_ANSWER_BYTES))
+    return int(optional_setting("GATEPOST_MODEL_ANSWER_BYTES", MODEL_ANSWER_BYTES))

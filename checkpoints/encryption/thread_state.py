@@ -18,7 +18,7 @@ SHORTEST: Final = 6  # a shorter text would be in sentences by chance
 class ThreadState:
     """Opens and seals the encrypted `channels` of one thread while a worker has it.
 
-    `load` answers its cipher, or None where nothing is stored, as in a play in memory: all stays
+    `load` answers its cipher, or None where nothing outlives a play of the Harness: all stays
     plain there.
     """
 

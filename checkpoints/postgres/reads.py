@@ -25,7 +25,7 @@ def fetch(text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 def fetch_all(*request: Query) -> list[list[tuple[Any, ...]]]:
     """The rows of several such statements, which do not need each other's, in one round trip."""
-    # Here: a ledger in memory needs no driver.
+    # Here: who only imports the engine needs no driver.
     from . import statements
 
     return statements.fetch(*request)

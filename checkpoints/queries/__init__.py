@@ -149,6 +149,7 @@ from .past import (
     checkpoint,
     checkpoint_by_number,
     checkpoints,
+    checkpoints_from,
     deltas_from,
     diff,
     edited_since,

@@ -146,6 +146,16 @@ def deltas_from(thread_id: UUID, number: int, *, limit: int = 50) -> list[Checkp
     return [replace(row, delta=_whole(row)) for row in result]
 
 
+def checkpoints_from(thread_id: UUID) -> list[CheckpointRow]:
+    """All of a thread's own checkpoints with their deltas as stored, oldest first."""
+    result = rows(
+        CHECKPOINT.format(delta="c.delta::text", abandoned="false")
+        + "WHERE c.thread_id = %s::uuid ORDER BY c.number",
+        (thread_id,),
+    )
+    return [checkpoint_of(r) for r in result]
+
+
 def _whole(row: CheckpointRow) -> dict[str, Any]:
     """The delta of a checkpoint with the values that it only names."""
     if references.PUT not in row.delta:

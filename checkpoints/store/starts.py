@@ -64,7 +64,7 @@ def insert_thread(
     for insert in inserts:
         params += insert.params
     params += (str(event.kind), event.actor, raw, salt, digest)
-    # Here: the store is also imported where there is no driver (a ledger in memory).
+    # Here: who only imports the store needs no driver.
     from ..postgres.statements import send
 
     try:

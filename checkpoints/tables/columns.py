@@ -1,7 +1,7 @@
 """The columns of the ground floor's tables: name, type, and what is done with each.
 
-Store, seals, verification, readers, capsules and the ledger in memory take theirs from here; a test
-compares the lists with the models and the database. `listed.Column` says what the flags mean.
+Store, seals, verification, readers and capsules take theirs from here; a test compares the lists
+with the models and the database. `listed.Column` says what the flags mean.
 """
 
 from __future__ import annotations

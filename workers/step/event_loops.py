@@ -41,7 +41,7 @@ def in_own_thread[T](call: Callable[[], T]) -> T:
         try:
             return call()
         finally:
-            if settings.configured:  # a play of the Harness has no database
+            if settings.configured:  # a play of the Harness needs none
                 connections.close_all()
 
     with ThreadPoolExecutor(1, "gatepost-beside-a-loop") as pool:

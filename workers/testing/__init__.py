@@ -1,1 +1,1 @@
-"""The author's test bench: the same engine on a ledger in memory."""
+"""The author's test bench: the same engine and store, on a database that ends with the tests."""

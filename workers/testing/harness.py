@@ -1,12 +1,13 @@
-"""The author's test bench: a graph played by the real engine on a ledger in memory.
+"""The author's test bench: a graph played by the real engine on a PostgreSQL that ends with it.
 
     thread = Harness(graph).play({"goal": "tea"}, decide="approve")
     assert thread.status == "succeeded"
     assert thread.state["receipt"]
 
-No server, no database, no settings. Everything works as in a worker (gates, forks, rollbacks with
-undo, edits, pauses, retries, several open requests), except that nothing outlives the process.
-Sleeping moves the clock and costs no time.
+No settings, and nothing to start: the first play of a process starts a server of its own in memory.
+Everything works as in a worker (gates, forks, rollbacks with undo, edits, pauses, retries, several
+open requests), except that nothing outlives the process. Sleeping moves the clock and costs no
+time.
 """
 
 from __future__ import annotations
@@ -15,17 +16,15 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from uuid_utils.compat import uuid7
-
-from approvals.gates import Reviewer
 from approvals.policies.matches import Facts, Rule
 from approvals.rules.terms import Terms
-from checkpoints.errors import ConcurrentModificationError, InvalidValue, LeaseLost
-from checkpoints.payloads.base import LIMITS
+from checkpoints.errors import ConcurrentModificationError, InvalidValue
 from checkpoints.records import Work
-from checkpoints.states import EventKind, Status
+from checkpoints.states import FINISHED, EventKind, Status
+from checkpoints.views import ThreadRow
 
 from ..authoring.graph import Graph
 from ..authoring.language_models import Model, Reply, missing
@@ -36,10 +35,6 @@ from ..node.context import Context
 from ..step.advice import engine_failure
 from ..step.event_loops import in_own_thread, loop_is_running
 from ..step.step import Agent
-from .memory import people, requests, starts, tree
-from .memory.ledger import MemoryLedger
-from .memory.tables import MemoryTables
-from .memory.undo import cancel_and_undo
 from .rehearsal import (
     Approve,
     AskBack,
@@ -122,8 +117,13 @@ class Harness:
         policy: Callable[[Facts], Rule | None] | None = None,
         cap: str | None = None,
     ) -> None:
+        # Here: who only imports what a graph is made of needs no driver of a database.
+        from .play_ledger import PlayLedger
+        from .play_store import PlayStore
+
         use_short_tracebacks()
-        self.tables = MemoryTables(policy=policy, cap=cap)
+        self.plays = PlayStore(policy=policy, cap=cap)
+        self._ledger = PlayLedger
         self.errors: dict[Any, Exception] = {}
         self.models: dict[Any, Model] = {}
         self.tapes: dict[Any, Tape] = {}
@@ -151,15 +151,13 @@ class Harness:
         playing = rehearsed(graph, stand_ins, self._failed, self._context_of)
         tools_now = {n: stand_ins.get(n, t) for n, t in known.items()}
         own = graph.model or missing
-        agent = Agent(playing, tools_now, uuid7(), "in memory", own)
-        self.tables.limits[agent.version_id] = LIMITS[graph.payloads]
-        self.tables.family.graphs[graph.name] = (playing, agent.version_id)
+        agent = Agent(playing, tools_now, self.plays.announce(playing), "a play", own)
         self.agents[graph.name] = agent
         return agent
 
     def graph_of(self, thread: Any) -> Graph:
         """The graph that a thread is of."""
-        return self.agents[self.tables.row(thread).agent].graph
+        return self.agents[self.plays.row(thread).agent].graph
 
     def play(
         self,
@@ -198,19 +196,11 @@ class Harness:
         self.check_changes(self.graph, values)
         if pause_at and pause_at not in self.graph.nodes:
             raise InvalidValue("pause_at", f"there is no node {pause_at!r}")
-        thread = starts.start(
-            self.tables,
-            self.graph,
-            agent_version=self.agent.version_id,
-            input=values,
-            actor="user:author",
-            title=title,
-            pause_at=pause_at,
-            config=config,
+        thread = self.plays.start(
+            self.agent.version_id, input=values, title=title, pause_at=pause_at, config=config
         )
-        row = self.tables.row(thread)
         try:
-            self.graph.check_loaded(self.tables.materialise(thread, row.head).state)
+            self.graph.check_loaded(self.plays.state_at(thread, self.plays.row(thread).head))
         except InvalidValue as error:
             raise InvalidValue(error.path, f"{error.reason} (of the input)") from error
         if model is not None:
@@ -223,7 +213,7 @@ class Harness:
         agent = self.agents.get(name := tape.row["agent"])
         if agent is None:
             raise InvalidValue("tape", f"is of the agent {name!r}; give its graph")
-        thread = begin(self.tables, agent.graph, agent.version_id, tape)
+        thread = begin(self.plays, agent.graph, agent.version_id, tape)
         self.tapes[thread] = tape
         return Played(self, thread).go_on(decide)
 
@@ -254,7 +244,7 @@ class Harness:
     ) -> None:
         """Work on a thread, and then on whom it hands over to."""
         self._work_alone(thread, review, writes)
-        heir = self.tables.family.successors.get(thread)
+        heir = self.plays.successor(thread)
         if heir is not None and thread not in self.tapes:  # a tape ends with its thread
             self._work(heir, review, writes)
 
@@ -265,27 +255,25 @@ class Harness:
         writes: itertools.count[int],
     ) -> None:
         for _ in range(ROUNDS_MAX):
-            status = self.tables.row(thread).status
-            if work := people.acquire(self.tables, thread, owner="worker:harness"):
+            self.plays.cancel_children()
+            row = self.plays.row(thread)
+            status = row.status
+            if work := self.plays.acquire(thread):
                 self._work_on(work, writes)
-            elif status is Status.ROLLING_BACK and self.tables.row(thread).wake_at is not None:
-                self._sleep(thread)
+            elif status is Status.ROLLING_BACK and row.wake_at is not None:
+                self.plays.pass_until(row.wake_at)
             elif status in (Status.RUNNING, Status.ROLLING_BACK):
                 # The worker was lost: its lease runs out and another one takes over.
-                self.tables.pass_time(people.LEASE_SECONDS + 1)
-                again = people.take_over(self.tables, thread, owner="worker:harness-2")
+                again = self.plays.take_over(thread)
                 if again is not None:
                     self._work_on(again, writes)
-            elif self._end(thread) or (
-                tree.awaits(self.tables, thread) and self._with_children(thread, review, writes)
-            ):
+            elif _awaits(row) and self._with_children(thread, review, writes):
                 continue
             elif status is Status.SLEEPING:
-                self._sleep(thread)
-                people.wake_sleepers(self.tables)
-                requests.expire_due(self.tables)
+                self.plays.pass_until(row.wake_at or self.plays.now())
+                self.plays.carry_out_due()
             elif status is not Status.WAITING or not (
-                self._review(thread, review) or requests.hold_ends(self.tables, thread)
+                self._review(thread, review) or self.plays.hold_ends(thread)
             ):
                 return
         raise AssertionError(f"{Played(self, thread)!r} comes to no end in {ROUNDS_MAX} rounds.")
@@ -297,17 +285,24 @@ class Harness:
         writes: itertools.count[int],
     ) -> bool:
         """Let children work until their parent can continue, by their ends or its time; whether."""
-        for child in tree.waiting_children(self.tables, thread):
-            self._work(child, review, writes)
-            if tree.look(self.tables, thread):
-                return True
-        late = thread in self.tables.family.deadlines
-        return tree.look(self.tables, thread, late=late)
-
-    def _sleep(self, thread: Any) -> None:
-        """Let the clock run to the time that the thread waits for."""
-        until = self.tables.row(thread).wake_at or self.tables.now()
-        self.tables.pass_time((until - self.tables.now()).total_seconds() + 0.001)
+        if self.plays.deliver(thread):
+            return True
+        began = True
+        while began:
+            began = False
+            for child in self.plays.children(thread):
+                row = self.plays.row(child)
+                if row.status in FINISHED or _is_held(row):
+                    continue
+                self._work(child, review, writes)
+                if self.plays.deliver(thread):
+                    return True
+                began |= self.plays.row(child).status in FINISHED
+        until = self.plays.waits_until(thread)
+        if until is None:
+            return False
+        self.plays.pass_until(until)
+        return self.plays.deliver(thread)
 
     def _review(self, thread: Any, review: Callable[[Any], Verdict | None]) -> bool:
         """Let the reviewer look at each open request; whether one was decided."""
@@ -325,29 +320,14 @@ class Harness:
         if isinstance(verdict, Respond | Edit):
             args = verdict.value if isinstance(verdict, Respond) else dict(verdict.args)
         next_ = verdict.what_next if isinstance(verdict, Reject) else ""
-        requests.decide(
-            self.tables,
-            row.id,
-            reviewer=Reviewer(f"user:{verdict.by}", verdict.by, verdict.by),
+        self.plays.decide(
+            row,
+            by=verdict.by,
             verdict=NAMES[type(verdict)],
-            proposal_hash=row.standing_hash,
             comment=verdict.comment,
             args=args,
-            **({"what_next": next_} if next_ else {}),
+            what_next=next_,
         )
-
-    def _end(self, thread: Any) -> bool:
-        """End a thread whose reviewer said so with a rejection that counts; whether one did."""
-        if self.tables.row(thread).status is not Status.WAITING:
-            return False
-        for row in Played(self, thread).approvals:
-            if row.status == "settled" and row.what_next in ("stop", "roll_back"):
-                message = f"Rejected by {row.decided_by_name}: {row.comment}"
-                who, undo = row.decided_by, row.what_next == "roll_back"
-                if not (undo and cancel_and_undo(self.tables, thread, actor=who, reason=message)):
-                    people.cancel(self.tables, thread, actor=who, reason=message)
-                return True
-        return False
 
     def _work_on(self, work: Work, writes: itertools.count[int]) -> None:
         def wrote() -> None:
@@ -356,13 +336,13 @@ class Harness:
 
         self._playing = work.thread
         self.errors.pop(work.thread, None)
-        ledger = MemoryLedger(self.tables, wrote)
+        ledger = self._ledger(self.plays, wrote)
         agent = self.agents[work.agent]
         model = self.models.get(work.thread) or self.models.get(work.root, agent.model)
         parts: dict[str, Any] = {
             "agent": replace(agent, model=model),
             "ledger": ledger,
-            "heartbeat": Holding(self.tables, work),
+            "heartbeat": SimpleNamespace(check=lambda: None),  # nobody else works on a play
             "stopping": lambda: False,
         }
         try:
@@ -375,7 +355,7 @@ class Harness:
         except OffTape as stop:
             raise stop.error from None
         except ConcurrentModificationError:
-            self.tables.move(work.thread, events=[fenced_event(work, parts["ledger"])])
+            self.plays.fail(work, [fenced_event(work, parts["ledger"])])
         except Exception as error:
             self._failed(error)
             back = work.status is Status.ROLLING_BACK
@@ -393,14 +373,13 @@ class Harness:
                 raise InvalidValue(f"$.{channel}", f"the state has no such channel; it has {names}")
 
 
-class Holding:
-    """The heartbeat of a worker in memory: the lease is its own until somebody takes it."""
+def _awaits(row: ThreadRow) -> bool:
+    """Answer True if a thread waits for children, maybe beside requests."""
+    waits = row.waiting_on
+    return row.status is Status.WAITING and isinstance(waits, dict) and "joins" in waits
 
-    def __init__(self, tables: MemoryTables, work: Work) -> None:
-        self._tables = tables
-        self._work = work
 
-    def check(self) -> None:
-        """Raise LeaseLost once the lease is gone."""
-        if self._tables.row(self._work.thread).lease_token != self._work.token:
-            raise LeaseLost(thread=self._work.thread)
+def _is_held(row: ThreadRow) -> bool:
+    """Answer True if a child begins when another one has ended."""
+    waits = row.waiting_on
+    return isinstance(waits, dict) and waits.get("kind") == "limit"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 from uuid import UUID
 
 from approvals.queries import ApprovalRow
-from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow
+from checkpoints.errors import GatepostError, InvalidValue
 from checkpoints.records import NewActivity, Position
 from checkpoints.state import deltas
 from checkpoints.state.channels import Digests
@@ -26,10 +26,11 @@ from ..authoring.frozen import plain
 from ..authoring.graph import Gate, Graph, Tool
 from ..node.children import CANCEL, SEND
 from ..step.answers import Answer, Outcome
-from .memory.people import insert_thread
-from .memory.tables import MemoryTables, Row, sealed
 from .rehearsal import Rehearsed
 from .tape import Tape
+
+if TYPE_CHECKING:
+    from .play_store import PlayStore
 
 SHOWN = 300
 _CALLS = {"model": "ctx.model", "effect": "ctx.effect", "activity": "ctx.activity"}
@@ -62,10 +63,8 @@ class OffTape(BaseException):
         self.error = error
 
 
-def begin(tables: MemoryTables, graph: Graph, version: UUID, tape: Tape) -> UUID:
-    """Begin a thread in memory where a tape begins; id, chain and branch are the recorded ones."""
-    if tape.thread in tables.rows:
-        raise NotAllowedNow("This harness has played this thread already: take another one.")
+def begin(plays: PlayStore, graph: Graph, version: UUID, tape: Tape) -> UUID:
+    """Begin a thread where a tape begins; id, chain and branch are the recorded ones."""
     for channel, value in tape.state.items():
         if is_envelope(value):
             raise InvalidValue(
@@ -73,9 +72,6 @@ def begin(tables: MemoryTables, graph: Graph, version: UUID, tape: Tape) -> UUID
                 "is encrypted, and its key stays in the installation: this tape cannot be played",
             )
     graph.check_loaded(tape.state)
-    tables.reducers[version] = graph.reducers
-    tables.accepted[tape.thread] = tape.versions
-    tables.files |= tape.files
     row, point, digests = tape.row, tape.point, Digests.of(tape.state, graph.reducers)
     checkpoint = first_checkpoint(
         step=point["step"],
@@ -90,35 +86,25 @@ def begin(tables: MemoryTables, graph: Graph, version: UUID, tape: Tape) -> UUID
         created_by=row["started_by"],
         config=tape.config or None,
     )
-    thread = Row(
-        id=tape.thread,
-        workspace=row["workspace_id"],
-        agent=graph.name,
-        agent_version=version,
-        title=row["title"],
-        started_by=row["started_by"],
-        created_at=tables.now(),
-        effects=tape.effects,
-        parent=row["parent"],
-        root=row["root"],
-        depth=row["depth"],
-        chain_id=row["chain_id"],
-    )
-    for (child, head), state in tape.children.items():
-        end = first_checkpoint(
-            id=head,
-            source="input",
-            next_nodes=(),
-            delta={"set": state},
-            state_hash=b"",
-            state_bytes=0,
-            schema_version=1,
-            agent_version=version,
-            created_by=row["started_by"],
-        )
-        tables.checkpoints.setdefault(child, {})[head] = sealed(tables, child, end, tables.now())[0]
+    columns = {
+        "workspace_id": row["workspace_id"],
+        "agent": graph.name,
+        "agent_version_id": version,
+        "queue": graph.queue,
+        "title": row["title"],
+        "started_by": row["started_by"],
+        "effects": tape.effects,
+        "parent": row["parent"],
+        "root": row["root"],
+        "depth": row["depth"],
+        "chain_id": row["chain_id"],
+    }
     data = {"agent": graph.name, "agent_version": str(version), "title": row["title"], "row": {}}
-    return insert_thread(tables, thread, checkpoint, EventKind.THREAD_STARTED, data)
+    plays.begin_taped(tape.thread, checkpoint, EventKind.THREAD_STARTED, data=data, row=columns)
+    plays.accepted[tape.thread] = tape.versions
+    plays.files |= tape.files
+    plays.joined |= tape.children
+    return tape.thread
 
 
 class Taped(Rehearsed):

@@ -26,9 +26,21 @@ from checkpoints.states import EventKind, Status
 from checkpoints.tables.columns import ACTIVITY, CHECKPOINT
 from checkpoints.views import ActivityRow
 
-from .memory.tables import read
-
 LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
+
+
+def read(text: str | None) -> Any:
+    """A value of a capsule as PostgreSQL would give it back; None where there is none."""
+    return None if text is None else _as_jsonb(deltas.decode(text))
+
+
+def _as_jsonb(value: Any) -> Any:
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda k: (len(raw := k.encode()), raw))
+        return {k: _as_jsonb(value[k]) for k in names}
+    return [_as_jsonb(item) for item in value] if isinstance(value, list) else value
+
+
 _FIRST_KINDS = (EventKind.THREAD_STARTED, EventKind.THREAD_FORKED, EventKind.THREAD_IMPORTED)
 NodeStep = tuple[int, str]
 """(step, node) of what is recorded."""

@@ -10,28 +10,22 @@ from approvals.queries import ApprovalRow
 from checkpoints.errors import InvalidValue, NotAllowedNow
 from checkpoints.states import EventKind, Status
 from checkpoints.store import EXCHANGEABLE
-from checkpoints.verdicts import Question, Verdict, question_of
-from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow
+from checkpoints.verdicts import Question, question_of
+from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, EventRow, ThreadRow
 
-from .memory import people, requests, starts, unknown_effects
-from .memory import reads as reading
-from .memory.tables import read
-from .memory.undo import cancel_and_undo
 from .rehearsal import Decide, names_of, reviewer_of
 
 if TYPE_CHECKING:
     from ..authoring.graph import Graph
     from ..authoring.language_models import Model
-    from .memory.tables import MemoryTables, Row
+    from .play_store import PlayStore
     from .tape import Tape
-
-ACTOR = "user:author"
 
 
 class Bench(Protocol):
     """The harness, as far as one of its threads needs it."""
 
-    tables: MemoryTables
+    plays: PlayStore
     errors: dict[Any, Exception]
     models: dict[Any, Model]
     tapes: dict[Any, Tape]
@@ -51,13 +45,13 @@ class Played:
     def __init__(self, harness: Bench, thread: UUID) -> None:
         self.id = thread
         self._harness = harness
-        self._tables = harness.tables
+        self._plays = harness.plays
 
     # ---- where it stands ---------------------------------------------------------------------
 
     @property
-    def _row(self) -> Row:
-        return self._tables.row(self.id)
+    def _row(self) -> ThreadRow:
+        return self._plays.row(self.id)
 
     @property
     def _graph(self) -> Graph:
@@ -66,13 +60,12 @@ class Played:
     @property
     def children(self) -> list[Played]:
         """The threads that it started, in the order of their starts."""
-        known = self._tables.family.children.get(self.id, [])
-        return [Played(self._harness, child) for child in known]
+        return [Played(self._harness, child) for child in self._plays.children(self.id)]
 
     @property
     def successor(self) -> Played | None:
         """The thread that it handed over to."""
-        heir = self._tables.family.successors.get(self.id)
+        heir = self._plays.successor(self.id)
         return None if heir is None else Played(self._harness, heir)
 
     @property
@@ -118,29 +111,28 @@ class Played:
     @property
     def state(self) -> dict[str, Any]:
         """The state at the head, as JSON."""
-        return self._tables.materialise(self.id, self._row.head).state
+        return self._plays.state_at(self.id, self._row.head)
 
     def state_at(self, number: int) -> dict[str, Any]:
         """The state at the checkpoint of this number; 0 is the input."""
-        point = reading.by_number(self._tables, self.id, number)
-        return self._tables.materialise(self.id, point.id).state
+        return self._plays.state_at(self.id, self._plays.checkpoint(self.id, number).id)
 
     # ---- what happened -----------------------------------------------------------------------
 
     @property
     def checkpoints(self) -> list[CheckpointRow]:
         """Its own checkpoints, oldest first."""
-        return reading.checkpoints(self._tables, self.id)
+        return self._plays.checkpoints(self.id)
 
     @property
     def events(self) -> list[EventRow]:
         """Its log, oldest first."""
-        return reading.events(self._tables, self.id)
+        return self._plays.events(self.id)
 
     @property
     def kinds(self) -> list[str]:
         """The kinds of its events, oldest first."""
-        return [str(kind) for kind in reading.kinds(self._tables, self.id)]
+        return [str(event.kind) for event in self.events]
 
     @property
     def thoughts(self) -> list[str]:
@@ -150,7 +142,7 @@ class Played:
     @property
     def activities(self) -> list[ActivityRow]:
         """The activities, oldest first; effects among them."""
-        return reading.activities(self._tables, self.id)
+        return self._plays.activities(self.id)
 
     @property
     def effects(self) -> list[ActivityRow]:
@@ -160,20 +152,20 @@ class Played:
     @property
     def approvals(self) -> list[ApprovalRow]:
         """All requests, oldest first."""
-        return reading.approvals(self._tables, self.id)
+        return self._plays.approvals(self.id)
 
     @property
     def open(self) -> list[ApprovalRow]:
         """Requests that wait for a verdict, oldest first."""
-        return reading.approvals(self._tables, self.id, open_only=True)
+        return self._plays.approvals(self.id, open_only=True)
 
     def file(self, ref: Mapping[str, Any]) -> bytes:
         """The bytes behind a reference of ctx.artifact."""
-        return reading.file(self._tables, str(ref["$artifact"]))
+        return self._plays.file(str(ref["$artifact"]))
 
     def verify(self) -> int:
         """Compute the hash chain and all states anew; how many events fit."""
-        return reading.verify(self._tables, self.id)
+        return self._plays.verify(self.id)
 
     # ---- what people do ----------------------------------------------------------------------
 
@@ -197,28 +189,29 @@ class Played:
         """Pause it, or let it stop before a node; InvalidValue for one that there is not."""
         if before and before not in self._graph.nodes:
             raise InvalidValue("before", f"there is no node {before!r}")
-        people.pause(self._tables, self.id, actor=ACTOR, before_node=before)
+        self._plays.pause(self.id, before=before)
         return self
 
     def resume(self, decide: Decide = None) -> Self:
         """Resume a paused thread."""
-        people.resume(self._tables, self.id, actor=ACTOR)
+        self._plays.resume(self.id)
         return self.go_on(decide)
 
     def retry(self, decide: Decide = None) -> Self:
         """Try again what failed or needs attention."""
-        people.retry(self._tables, self.id, actor=ACTOR)
+        self._plays.retry(self.id)
         return self.go_on(decide)
 
     def skip(self, node: str, reason: str, decide: Decide = None) -> Self:
         """Go past a node of a stopped thread, as if it had returned no update."""
-        people.skip(self._tables, self.id, node=node, reason=reason, actor=ACTOR)
+        self._plays.skip(self.id, node=node, reason=reason)
         return self.go_on(decide)
 
     @property
     def asked(self) -> Question | None:
         """The open question about an effect that was lost or is called with other arguments."""
-        return question_of(self._row.status, read(self._row.waiting_on))
+        row = self._row
+        return question_of(row.status, row.waiting_on)
 
     def settle(
         self, verdict: str, result: Any = None, reason: str = "", decide: Decide = None
@@ -227,34 +220,17 @@ class Played:
         "undo_again" where the arguments changed."""
         if self.asked is None:
             raise AssertionError(f"Nothing is asked about an effect. {self!r}")
-        unknown_effects.settle(
-            self._tables,
-            self.id,
-            activity=self.asked.activity,
-            verdict=Verdict(verdict),
-            actor=ACTOR,
-            result=result,
-            reason=reason,
-        )
+        self._plays.settle(self.id, self.asked.activity, verdict, result=result, reason=reason)
         return self.go_on(decide)
 
     def cancel(self, reason: str = "", *, undo: bool = False) -> Self:
         """End it; open requests are withdrawn. With `undo` what it did is taken back before."""
-        if undo and cancel_and_undo(self._tables, self.id, actor=ACTOR, reason=reason):
-            return self.go_on()
-        people.cancel(self._tables, self.id, actor=ACTOR, reason=reason)
-        return self
+        return self.go_on() if self._plays.cancel(self.id, reason, undoing=undo) else self
 
     def edit(self, changes: Mapping[str, Any], reason: str = "edited in a test") -> Self:
         """Write new values over the head; a waiting thread pauses, open requests are withdrawn."""
         self._check(self._row.head, changes)
-        people.edit(
-            self._tables,
-            self.id,
-            changes=changes,
-            reason=reason,
-            actor=ACTOR,
-        )
+        self._plays.edit(self.id, changes, reason)
         return self
 
     def send(self, message: Any) -> Self:
@@ -263,7 +239,7 @@ class Played:
             raise NotAllowedNow(
                 "This agent accepts no new input: its graph names no message channel."
             )
-        people.send(self._tables, self.id, message=message, actor=ACTOR)
+        self._plays.send(self.id, message)
         return self
 
     def fork(
@@ -282,14 +258,12 @@ class Played:
         At its `budget` (cost, tokens, steps) it pauses.
         """
         number = self._row.number if at is None else at
-        point = reading.by_number(self._tables, self.id, number)
+        point = self._plays.checkpoint(self.id, number)
         self._check(point.id, changes or {})
-        thread = starts.fork(
-            self._tables,
+        thread = self._plays.fork(
             self.id,
-            checkpoint=point.id,
+            point.id,
             changes=changes or {},
-            actor=ACTOR,
             effects=effects,
             config=config,
             budget=budget,
@@ -311,14 +285,7 @@ class Played:
         if call.thread != self.id or call.state != "done" or call.kind not in EXCHANGEABLE:
             raise InvalidValue("call", "must be a finished call among `activities`")
         points = [c for c in self.checkpoints if c.branch == call.branch and c.step < call.step]
-        thread = starts.fork_with_output(
-            self._tables,
-            call,
-            output=output,
-            checkpoint=points[-1].id,
-            actor=ACTOR,
-            budget=budget,
-        )
+        thread = self._plays.fork_instead(call, points[-1].id, output=output, budget=budget)
         return self._played(thread, decide)
 
     def _played(self, thread: UUID, decide: Decide) -> Played:
@@ -331,32 +298,22 @@ class Played:
 
     def would_undo(self, to: int) -> list[EffectFate]:
         """List the effects that a rollback to this checkpoint would undo or leave, last first."""
-        point = reading.by_number(self._tables, self.id, to)
-        return reading.effects_after(self._tables, self.id, point.id)
+        return self._plays.effects_after(self.id, to)
 
     def roll_back(self, to: int, reason: str = "rolled back in a test") -> Self:
         """Undo what was done after a checkpoint, last first; the thread stands there, paused."""
-        fates = self.would_undo(to)
-        people.roll_back(
-            self._tables,
-            self.id,
-            checkpoint=reading.by_number(self._tables, self.id, to).id,
-            undo=[f.activity.id for f in fates if f.fate == "undoable"],
-            reason=reason,
-            actor=ACTOR,
-        )
+        self._plays.roll_back(self.id, to, reason)
         return self.go_on()
 
     def pass_time(self, seconds: float) -> Self:
         """Let the clock run: requests past their deadline expire, and the thread continues."""
-        self._tables.pass_time(seconds)
-        requests.expire_due(self._tables)
-        people.wake_sleepers(self._tables)
+        self._plays.pass_time(seconds)
+        self._plays.carry_out_due()
         return self.go_on()
 
     def _check(self, point: UUID, changes: Mapping[str, Any]) -> None:
         self._harness.check_changes(self._graph, changes)
-        state = self._tables.materialise(self.id, point).state | dict(changes)
+        state = self._plays.state_at(self.id, point) | dict(changes)
         try:
             self._graph.check_loaded(state)
         except InvalidValue as error:

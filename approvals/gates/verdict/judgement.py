@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.conf import settings
 from jsonschema.exceptions import best_match
 
 from approvals.errors import FourEyes, NotYours, VerdictRefused, VotedAlready
@@ -18,6 +17,7 @@ from approvals.rules.terms import names_of, terms_of
 from approvals.rules.votes import Part, Progress, Vote, person, progress
 from approvals.states import COMMENT_MAX, RISKS, WHAT_NEXT, WITHOUT_EFFECT, YES_OR_NO
 from checkpoints.errors import InvalidValue
+from checkpoints.limits import optional_setting
 from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.state.json_schemas.errors import errors_of
@@ -219,7 +219,7 @@ def window_of(row: ApprovalRow, *, author: bool = True) -> float:
 
 def window_by_risk(risk: str) -> float:
     """For how many seconds a decision can be taken back where no policy says so, by the setting."""
-    return float(dict(zip(RISKS, settings.GATEPOST_UNDO_WINDOWS, strict=False)).get(risk, 0))
+    return float(dict(zip(RISKS, optional_setting("GATEPOST_UNDO_WINDOWS", ()), strict=False)).get(risk, 0))
 
 
 def begin(words: str) -> str:

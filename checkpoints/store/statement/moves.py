@@ -281,7 +281,7 @@ def perform(move: Move) -> Any:
     The row has the columns of ALWAYS and `move.columns`. A move of more than EVENTS_AT_ONCE
     events becomes several statements of one transaction.
     """
-    # Here: what a row looks like is also asked where there is no driver (a ledger in memory).
+    # Here: who only imports the store needs no driver.
     from checkpoints.postgres.statements import send, send_and_fetch
 
     database = connections[DEFAULT_DB_ALIAS]

@@ -83,14 +83,18 @@ class Postgres:
             return
         raise EmbeddedError(f"PostgreSQL did not start; its log says why: {self.log}")
 
-    def create_database(self, name: str = DATABASE) -> bool:
-        """Create a database unless it exists; True when it was created."""
+    def create_database(self, name: str = DATABASE, *, template: str = "") -> bool:
+        """Create a database unless it exists, as a copy of `template`; True when it was created."""
         import psycopg
         from psycopg import sql
 
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
             try:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+                create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+                if template:  # a copy of the files takes half as long as one by the log
+                    like = sql.SQL(" TEMPLATE {} STRATEGY FILE_COPY")
+                    create += like.format(sql.Identifier(template))
+                connection.execute(create)
             except psycopg.errors.DuplicateDatabase:
                 return False
         return True

@@ -6,12 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.servers import choose_parent, remove_abandoned
+from dashboard.operate.embedded.throwaway import choose_parent, remove_abandoned
+from tests.support.servers import ABANDONED_AFTER_SECONDS, PREFIX
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tests.support.servers import lock_folder
+from dashboard.operate.embedded.throwaway import lock_folder
 held = lock_folder(Path(sys.argv[1]))
 print(held is not None, flush=True)
 time.sleep(60)
@@ -44,12 +45,12 @@ def test_folders_of_killed_runs_are_removed_and_those_of_living_ones_stay(tmp_pa
         for holder in holders:
             assert holder.stdout
             assert holder.stdout.readline() == b"True\n"
-        remove_abandoned(tmp_path)
+        remove_abandoned(tmp_path, PREFIX, after_seconds=ABANDONED_AFTER_SECONDS)
         assert living.exists()
         assert killed.exists()
         holders[1].kill()
         holders[1].wait()
-        remove_abandoned(tmp_path)
+        remove_abandoned(tmp_path, PREFIX, after_seconds=ABANDONED_AFTER_SECONDS)
     finally:
         for holder in holders:
             holder.kill()

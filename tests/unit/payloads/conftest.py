@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,7 @@ from django.test import override_settings
 
 from tests.unit.checkpoints.builders import rows
 from tests.unit.workers.conftest import Bench, bench_of
-from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
+from tests.unit.workers.play_bench import play_bench_of
 
 from . import agents
 
@@ -27,15 +28,13 @@ class Storage:
     """A store: the bench that writes there, and what lies there of a thread."""
 
     kind: str
-    bench: Bench | MemoryBench
+    bench: Bench
+    rows: Callable[..., list[Any]] = rows
 
     def lies(self, thread: UUID) -> dict[str, int]:
         """Bytes of each content by its hash."""
-        if isinstance(self.bench, MemoryBench):
-            items = self.bench.tables.contents.items()
-            return {sha: len(raw) for (owner, sha), raw in items if owner == thread}
-        if self.kind == "database":
-            result = rows(
+        if self.kind in ("memory", "database"):
+            result = self.rows(
                 "SELECT sha256, octet_length(body) FROM gp_content WHERE thread_id = %s", [thread]
             )
             return dict(result)
@@ -48,26 +47,21 @@ class Storage:
 
     def spoil(self, thread: UUID, sha: str, change: Callable[[bytes], bytes | None]) -> None:
         """Alter a content past all guards, or lose it (None)."""
-        if isinstance(self.bench, MemoryBench):
-            book = self.bench.tables.contents
-            raw = change(book.pop((thread, sha)))
-            if raw is not None:
-                book[thread, sha] = raw
-        elif self.kind == "database":
+        if self.kind in ("memory", "database"):
             key = [thread, sha]
-            (body,) = rows("SELECT body FROM gp_content WHERE thread_id = %s AND sha256 = %s", key)[
-                0
-            ]
+            (body,) = self.rows(
+                "SELECT body FROM gp_content WHERE thread_id = %s AND sha256 = %s", key
+            )[0]
             raw = change(body.encode())
-            rows("SET session_replication_role = replica")
+            self.rows("SET session_replication_role = replica")
             if raw is None:
-                rows("DELETE FROM gp_content WHERE thread_id = %s AND sha256 = %s", key)
+                self.rows("DELETE FROM gp_content WHERE thread_id = %s AND sha256 = %s", key)
             else:
-                rows(
+                self.rows(
                     "UPDATE gp_content SET body = %s WHERE thread_id = %s AND sha256 = %s",
                     [raw.decode(), *key],
                 )
-            rows("SET session_replication_role = DEFAULT")
+            self.rows("SET session_replication_role = DEFAULT")
         else:
             path = f"threads/{thread}/contents/{sha}.json"
             with default_storage.open(path, "rb") as file:
@@ -86,8 +80,9 @@ def storage_of(
     settings: list[Any] = []
 
     def make(kind: str) -> Storage:
-        if kind == "memory":
-            return Storage(kind, memory_bench_of(agents.module_of("database")))
+        if kind == "memory":  # that of the author's Harness
+            bench, plays = play_bench_of(agents.module_of("database"))
+            return Storage(kind, bench, partial(plays.call, rows))
         request.getfixturevalue("db")
         if kind == "database":
             return Storage(kind, bench_of(agents.module_of("database")))

@@ -1,7 +1,4 @@
-"""Benches for the engine: threads are advanced in this very process.
-
-`Bench` stands on the real store; `make_bench` and `bench` run a test on it and on memory.
-"""
+"""Benches for the engine: threads are advanced in this very process, on the test's database."""
 
 from __future__ import annotations
 
@@ -34,7 +31,6 @@ from workers.step.ledger import DatabaseLedger, Ledger
 from workers.step.step import Agent
 
 from .graphs import samples
-from .memory_bench import MemoryBench, memory_bench_of
 
 
 @dataclass
@@ -215,24 +211,21 @@ def bench_of(module: Any) -> Bench:
     return Bench(announce(module.graph, tools, [module]), workspace)
 
 
-@pytest.fixture(params=["database", "memory"])
-def make_bench(request: pytest.FixtureRequest) -> Callable[[Any], Bench | MemoryBench]:
-    """What makes a bench of a module; each test runs on the real store and on memory."""
-    if request.param == "memory":
-        return memory_bench_of
-    request.getfixturevalue("db")
+@pytest.fixture
+def make_bench(db: None) -> Callable[[Any], Bench]:
+    """What makes a bench of a module."""
     return bench_of
 
 
 @pytest.fixture
-def bench(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBench:
+def bench(make_bench: Callable[[Any], Bench]) -> Bench:
     """The sample agent `orders`, with its call counter emptied."""
     samples.counter.calls.clear()
     return make_bench(samples)
 
 
 @pytest.fixture
-def play(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBench:
+def play(make_bench: Callable[[Any], Bench]) -> Bench:
     """The agent `unsure`, whose effects can be lost, with nothing done yet."""
     unsure.world.clear()
     return make_bench(unsure)

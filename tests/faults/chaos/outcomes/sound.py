@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from checkpoints.queries.rows import rows
 from gatepost_agents.market_research.agent import graph as research
 from gatepost_agents.payments.agent import graph as payments
 from tests.faults.chaos import tasks, tree_agents
@@ -36,7 +37,7 @@ def played(bank: Bank, home: Path, numbers: Iterable[int]) -> Record:
         values = dict(made.VALUES)
         for field, (name, raw) in made.files(task).items():
             sha = hashlib.sha256(raw).hexdigest()
-            harness.tables.files[sha] = (name, "text/csv", raw)
+            harness.plays.files[sha] = (name, "text/csv", raw)
             values[field] = ref(name, raw)
             acks.append({"command": "upload", "sha256": sha, "task": task})
         no = Reject(tasks.comment(task), by=MANAGER)
@@ -48,7 +49,7 @@ def played(bank: Bank, home: Path, numbers: Iterable[int]) -> Record:
             {"command": "decide", "thread": thread.id, "approval": f"a{task}",
              "verdict": tasks.verdict(task)},
         ]  # fmt: skip
-    saved = {sha: raw for h in harnesses.values() for sha, (_, _, raw) in h.tables.files.items()}
+    saved = {sha: raw for h in harnesses.values() for sha, (_, _, raw) in h.plays.files.items()}
     return Record(
         threads, lines(bank.ledger), acks, files_in(home / "outbox"),
         reports_in(home / "published"), saved,
@@ -63,7 +64,9 @@ def grown(home: Path, numbers: Iterable[int]) -> Record:
         first = next(graph for graph in tree_agents.GRAPHS if graph.name == task["agent"])
         harness = Harness(first, agents=[g for g in tree_agents.GRAPHS if g is not first])
         harness.play({k: v for k, v in task["input"].items() if v is not None})
-        threads += [_of_tree(Played(harness, row.id), row) for row in harness.tables.rows.values()]
+        look = "SELECT id FROM gp_thread WHERE workspace_id = %s::uuid ORDER BY id"
+        for (ident,) in harness.plays.call(rows, look, (harness.plays.workspace,)):
+            threads.append(_of_tree(Played(harness, ident), harness.plays.row(ident)))
     record = Record({thread.id: thread for thread in threads}, [], [])
     record.counts = lines(home / "counts.jsonl")
     record.acknowledged = [

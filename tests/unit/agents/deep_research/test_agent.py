@@ -31,7 +31,7 @@ def folder(tmp_path: Path, settings: Any) -> Path:
 def upload(harness: Harness, name: str, raw: bytes) -> dict[str, Any]:
     """A file as the start form stores it."""
     sha = hashlib.sha256(raw).hexdigest()
-    harness.tables.files[sha] = (name, "application/octet-stream", raw)
+    harness.plays.files[sha] = (name, "application/octet-stream", raw)
     return {"$artifact": sha, "name": name, "media_type": "text/plain", "size": len(raw)}
 
 

@@ -32,7 +32,7 @@ def play(text: str = LOCK, model: Any = None, **more: Any) -> Played:
     harness = Harness(graph, agents=[package], **more)
     raw = text.encode()
     sha = hashlib.sha256(raw).hexdigest()
-    harness.tables.files[sha] = ("requirements.txt", "text/plain", raw)
+    harness.plays.files[sha] = ("requirements.txt", "text/plain", raw)
     file = {"$artifact": sha, "name": "requirements.txt", "media_type": "text/plain"}
     return harness.play({"file": {**file, "size": len(raw)}, **values}, model=model)
 

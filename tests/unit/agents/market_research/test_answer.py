@@ -27,7 +27,7 @@ def play(model: Any = None, question: str = QUESTION) -> Played:
     raw = "\n".join(["shop,price", *lines]).encode()
     harness = Harness(graph)
     sha = hashlib.sha256(raw).hexdigest()
-    harness.tables.files[sha] = ("shops.csv", "text/csv", raw)
+    harness.plays.files[sha] = ("shops.csv", "text/csv", raw)
     file = {"$artifact": sha, "name": "shops.csv", "media_type": "text/csv", "size": len(raw)}
     return harness.play({"question": question, "measure": "price", "file": file}, model=model)
 

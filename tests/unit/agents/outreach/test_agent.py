@@ -41,7 +41,7 @@ def play(text: str = "", model: Any = None, decide: Any = None, **more: Any) -> 
     if text:
         raw = text.encode()
         sha = hashlib.sha256(raw).hexdigest()
-        harness.tables.files[sha] = ("mine.csv", "text/csv", raw)
+        harness.plays.files[sha] = ("mine.csv", "text/csv", raw)
         ref = {"$artifact": sha, "name": "mine.csv", "media_type": "text/csv", "size": len(raw)}
         values["file"] = ref
     thread = harness.play(values, model=model, decide=decide)

@@ -46,7 +46,7 @@ def upload(harness: Harness, name: str, text: str) -> dict[str, Any]:
     """A file as the start form stores it."""
     raw = text.encode()
     sha = hashlib.sha256(raw).hexdigest()
-    harness.tables.files[sha] = (name, "text/csv", raw)
+    harness.plays.files[sha] = (name, "text/csv", raw)
     return {"$artifact": sha, "name": name, "media_type": "text/csv", "size": len(raw)}
 
 

@@ -9,15 +9,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoints import store
-from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
+from tests.unit.workers.conftest import Bench, bench_of
 from workers.authoring.graph import END, Append, Graph, State
 from workers.checking.graphs import check_graph
-from workers.code.registry import announce
 from workers.node.context import Context
 from workers.testing.harness import Harness
 
@@ -205,7 +202,7 @@ def made_by(ways: dict[str, list[str]], follow: Any, name: str) -> Graph:
     )
 
 
-def played(bench: Bench | MemoryBench, graph: Graph) -> list[Any]:
+def played(bench: Bench, graph: Graph) -> list[Any]:
     bench.install(graph, {}, HERE)
     thread = bench.start()
     row = bench.advance(thread)
@@ -217,37 +214,22 @@ def played(bench: Bench | MemoryBench, graph: Graph) -> list[Any]:
 @pytest.mark.nightly
 @given(seed=st.integers(0, 2**32), circles=st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_any_graph_takes_the_steps_of_a_plain_scheduler(seed: int, circles: bool) -> None:
+def test_any_graph_takes_the_steps_of_a_plain_scheduler(db: None, seed: int, circles: bool) -> None:
     ways = chance_graph(seed, circles=circles)
     follow = chooser(seed, ways)
-    steps = played(memory_bench_of(HERE), made_by(ways, follow, "any"))
+    steps = played(bench_of(HERE), made_by(ways, follow, "any"))
     assert steps == reference(ways, follow)
 
 
 @pytest.mark.nightly
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_without_circles_each_node_works_once_and_after_all_before_it(seed: int) -> None:
+def test_without_circles_each_node_works_once_and_after_all_before_it(db: None, seed: int) -> None:
     ways = chance_graph(seed, circles=False)
     made = made_by(ways, lambda node, _: ways[node] or [END], "straight")
-    steps = played(memory_bench_of(HERE), made)
+    steps = played(bench_of(HERE), made)
     order: Sequence[str] = list(itertools.chain(*steps))
     assert len(order) == len(set(order))
     for node in order:
         before = [m for m in order if node in ways[m]]
         assert all(order.index(m) < order.index(node) for m in before)
-
-
-@pytest.mark.nightly
-@pytest.mark.django_db
-@given(seed=st.integers(0, 2**32))
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_both_ledgers_take_the_same_steps(db: None, seed: int) -> None:
-    name = next(NAMES)
-    ways = chance_graph(seed, circles=True)
-    follow = chooser(seed, ways)
-    made = made_by(ways, follow, name)
-    real = Bench(announce(made, {}, [HERE]), store.create_workspace(name, actor="user:0"))
-    assert played(real, made) == played(memory_bench_of(HERE), made) == reference(ways, follow)

@@ -1,4 +1,4 @@
-"""Counterfactuals and budgets of forks, on the store and in memory."""
+"""Counterfactuals and budgets of forks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import pytest
 from approvals.policies.caps import AT_CAP
 from checkpoints import store
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Gate, Graph, State, tool
 from workers.authoring.language_models import Reply, Request
 from workers.node.context import Context
 from workers.testing.harness import Harness
-from workers.testing.memory import starts
 
 pytestmark = pytest.mark.requirement("G11")
 
-EITHER = Bench | MemoryBench
+EITHER = Bench
 CALLS: list[str] = []
 
 
@@ -102,8 +100,6 @@ def instead(bench: EITHER, base: Any, tool: str, output: Any, number: int, **mor
     (call,) = [a for a in bench.activities(base) if a.tool == tool]
     point = bench.checkpoint(base, number).id
     values: dict[str, Any] = {"output": output, "checkpoint": point, "actor": "user:2", **more}
-    if isinstance(bench, MemoryBench):
-        return starts.fork_with_output(bench.tables, call, **values)
     return store.fork_with_output(call, **values)
 
 

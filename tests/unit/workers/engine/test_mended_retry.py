@@ -12,7 +12,6 @@ from checkpoints.states import EventKind, Status
 from gatepost import END, Context, Graph, State
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import samples
-from tests.unit.workers.memory_bench import MemoryBench
 
 
 class Note(State):
@@ -44,7 +43,7 @@ def module_of(graph: Graph) -> Any:
 
 
 def test_retry_goes_on_with_the_code_that_was_mended(
-    make_bench: Callable[[Any], Bench | MemoryBench],
+    make_bench: Callable[[Any], Bench],
 ) -> None:
     bench = make_bench(module_of(graph_that(False)))
     thread = bench.start()
@@ -58,7 +57,7 @@ def test_retry_goes_on_with_the_code_that_was_mended(
 
 @pytest.mark.slow
 def test_code_that_comes_while_it_waits_is_asked_about(
-    make_bench: Callable[[Any], Bench | MemoryBench],
+    make_bench: Callable[[Any], Bench],
 ) -> None:
     """A retry accepts what is there now; what is installed later needs a word of its own."""
     bench = make_bench(module_of(graph_that(False)))
@@ -75,7 +74,7 @@ def test_code_that_comes_while_it_waits_is_asked_about(
 
 
 def test_a_retry_with_the_same_code_leaves_no_word_for_later_code(
-    make_bench: Callable[[Any], Bench | MemoryBench],
+    make_bench: Callable[[Any], Bench],
 ) -> None:
     works: list[bool] = []
     graph = Graph("mended", Note)

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import pytest
 
+from checkpoints.queries.rows import rows
 from gatepost import END, Append, Context, Gate, Graph, State, tool
+from tests.unit.workers.conftest import bench_of
 from tests.unit.workers.graphs import samples
-from tests.unit.workers.memory_bench import memory_bench_of
 from workers.authoring import time_limits
 from workers.authoring.errors import GraphError
 from workers.engine import node_outcomes
@@ -124,8 +125,11 @@ def test_a_finished_node_is_saved_while_its_sibling_works_and_not_repeated() -> 
     harness = Harness(fan_out(Graph("row", Row), ("a", "b"), work), guard=False)
 
     def saved() -> list[str]:
-        rows = list(harness.tables.activities.values())
-        return [a.tool for a in rows if a.kind == "node" and a.state == "done"]
+        look = (
+            "SELECT a.tool FROM gp_activity a JOIN gp_thread th ON th.id = a.thread_id "
+            "WHERE th.workspace_id = %s::uuid AND a.kind = 'node' AND a.state = 'done'"
+        )
+        return [tool for (tool,) in harness.plays.call(rows, look, (harness.plays.workspace,))]
 
     thread = harness.play()
     assert (thread.status, meanwhile) == ("failed", ["a"])
@@ -153,7 +157,7 @@ def test_a_gate_in_one_waits_while_the_others_end() -> None:
     assert sorted(a.tool for a in thread.activities if a.kind == "node") == ["a", "c"]
 
 
-def test_a_worker_that_stops_keeps_what_has_finished_and_leaves_the_others() -> None:
+def test_a_worker_that_stops_keeps_what_has_finished_and_leaves_the_others(real_db: str) -> None:
     stops = threading.Event()
     calls: list[str] = []
 
@@ -169,7 +173,7 @@ def test_a_worker_that_stops_keeps_what_has_finished_and_leaves_the_others() -> 
             stops.set()
         return {"seen": [ctx.activity(look, name, key="again")]}
 
-    bench = memory_bench_of(samples)
+    bench = bench_of(samples)
     bench.install(fan_out(Graph("row", Row), NAMES, work), {}, sys.modules[__name__])
     bench.stopping = stops.is_set
     thread = bench.start()

@@ -16,9 +16,8 @@ from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import skipping, unsure
 from tests.unit.workers.graphs.effects.settled import lost
 from tests.unit.workers.graphs.effects.skipping import World
-from tests.unit.workers.memory_bench import MemoryBench
 
-type AnyBench = Bench | MemoryBench
+type AnyBench = Bench
 
 
 @pytest.fixture

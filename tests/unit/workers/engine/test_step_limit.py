@@ -10,7 +10,6 @@ import pytest
 
 from gatepost import END, Append, Context, Graph, GraphError, State
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.testing.harness import Harness, Respond
 
 pytestmark = pytest.mark.requirement("F06")
@@ -49,17 +48,16 @@ def module_of(graph: Graph) -> Any:
     return SimpleNamespace(__name__=__name__, __file__=__file__, graph=graph)
 
 
-Make = Callable[[Any], Bench | MemoryBench]
+Make = Callable[[Any], Bench]
 
 
 def test_it_stops_at_the_limit_and_may_take_as_many_again(make_bench: Make) -> None:
     bench = make_bench(module_of(rounds(max_steps=LIMIT)))
     row = bench.advance(thread := bench.start())
-    stopped = "failed" if isinstance(bench, MemoryBench) else "attention"
-    assert (row.status, bench.state(thread)["done"]) == (stopped, LIMIT)
+    assert (row.status, bench.state(thread)["done"]) == ("attention", LIMIT)
     assert row.status_reason.startswith("5 steps since the last message, decision")
     bench.retry(thread)
-    assert bench.advance(thread).status == stopped
+    assert bench.advance(thread).status == "attention"
     assert bench.state(thread)["done"] == 2 * LIMIT
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from gatepost import END, Context, Gate, Graph, State, tool
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.testing.harness import Harness
 
 pytestmark = pytest.mark.requirement("F06")
@@ -102,7 +101,7 @@ def test_nothing_is_done_after_a_swallowed_stop() -> None:
 
 
 def test_a_swallowed_hand_back_gives_the_thread_back(
-    make_bench: Callable[[Any], Bench | MemoryBench],
+    make_bench: Callable[[Any], Bench],
 ) -> None:
     """The worker's own end is no fault of the agent: the node is worked again elsewhere."""
     bench = make_bench(module_of(swallowing(lambda ctx: ctx.now(), base)))
@@ -114,7 +113,7 @@ def test_a_swallowed_hand_back_gives_the_thread_back(
 
 
 def test_a_worker_fails_the_step_as_the_harness_does(
-    make_bench: Callable[[Any], Bench | MemoryBench],
+    make_bench: Callable[[Any], Bench],
 ) -> None:
     bench = make_bench(module_of(swallowing(STOPS["effect"], base)))
     row = bench.advance(thread := bench.start())

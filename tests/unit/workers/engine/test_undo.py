@@ -10,16 +10,14 @@ import pytest
 
 from checkpoints.states import Status
 from tests.support.logs import logs_of
-from tests.unit.workers.conftest import Bench, bench_of
+from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs.effects import undo_samples as journey
 from tests.unit.workers.graphs.effects.undo_samples import calls, fails, keys
-from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
-from tests.unit.workers.testing.test_harness_alike import log_of
 from workers.authoring.errors import GraphError
 from workers.engine import rollback
 from workers.testing.harness import Harness
 
-HOUSES = Bench | MemoryBench
+HOUSES = Bench
 
 
 @pytest.fixture(autouse=True)
@@ -249,22 +247,6 @@ def test_effects_of_a_branch_that_was_left_are_not_undone_again(bench: HOUSES) -
     assert finish(bench, thread).status is Status.FAILED
     assert [c for c in calls if c.startswith("undo")] == ["undo hotel", "undo boat", "undo train"]
     assert bench.intact(thread)
-
-
-def test_memory_and_database_tell_the_same(db: None) -> None:
-    logs = []
-    for made in (bench_of(journey), memory_bench_of(journey)):
-        journey.forget()
-        fails.update(hotel=4, train=1)
-        thread = play(made, "train", "hotel", "letter", "fail")
-        made.retry(thread)
-        finish(made, thread)
-        other = play(made, "train", "hotel+ask", "museum")
-        made.cancel(other, undo=True)
-        finish(made, other)
-        logs.append((log_of(made, thread), log_of(made, other), calls[:]))
-    assert logs[0] == logs[1]
-    assert len(logs[0][0]) > 30
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from checkpoints.states import Status
 from dashboard.wording.events import event_sentence
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.language import holding
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.errors import ConversationGone, StepFailed
 from workers.authoring.language_models import Reply, Request, request_of
 from workers.language.configuration import model_of
@@ -165,7 +164,7 @@ def test_a_model_that_holds_none_gets_all_messages_each_time(db: None, settings:
 
 
 def test_a_function_of_the_author_holds_conversations_alike(
-    make_bench: Callable[[Any], Bench | MemoryBench], monkeypatch: pytest.MonkeyPatch
+    make_bench: Callable[[Any], Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversations: list[str | None] = []
 

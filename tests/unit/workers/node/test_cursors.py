@@ -13,13 +13,12 @@ import pytest
 from checkpoints.errors import LeaseLost
 from checkpoints.records import NewActivity, Position
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Append, Graph, Retry, State, tool
 from workers.node import cursors
 from workers.node.context import Context, cursor, progress
 from workers.testing.harness import Harness
 
-EITHER = Bench | MemoryBench
+EITHER = Bench
 
 
 class Items(State):

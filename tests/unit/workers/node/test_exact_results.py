@@ -13,11 +13,10 @@ import pytest
 
 from checkpoints.state import marked
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Graph, State, tool
 from workers.node.context import Context
 
-EITHER = Bench | MemoryBench
+EITHER = Bench
 pytestmark = pytest.mark.requirement("F03")
 RESULTS: list[Any] = [
     "a\0b",

@@ -13,12 +13,11 @@ from pydantic import BaseModel, ConfigDict
 from checkpoints.errors import ContentAway
 from checkpoints.state import marked
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Graph, State, tool
 from workers.node.context import Context
 from workers.step.results import RECORD_BYTES
 
-EITHER = Bench | MemoryBench
+EITHER = Bench
 pytestmark = pytest.mark.requirement("F03")
 LARGE: dict[str, Any] = {
     "text": "é" * RECORD_BYTES,
@@ -128,11 +127,7 @@ def test_without_its_file_the_node_gets_no_other_value(
         raise ContentAway("The storage takes no file: No space left on device.")
 
     with monkeypatch.context() as patch:
-        for ledger in (
-            "workers.step.ledger.DatabaseLedger",
-            "workers.testing.memory.ledger.MemoryLedger",
-        ):
-            patch.setattr(f"{ledger}.artifact", away)
+        patch.setattr("workers.step.ledger.DatabaseLedger.artifact", away)
         bench, thread = begin(make_bench, LARGE["text"])
     assert [row.state for row in bench.activities(thread)] == ["done"] * 3
     bench.retry(thread)

@@ -16,7 +16,6 @@ from checkpoints.states import Status
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs import asking, bare
 from tests.unit.workers.graphs.asking import answering, graph, plainly
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring import language_models
 from workers.authoring.errors import GraphError, StepFailed
 from workers.authoring.graph import END, Graph
@@ -33,7 +32,7 @@ def _emptied() -> Iterator[None]:
 
 
 @pytest.fixture
-def bench(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBench:
+def bench(make_bench: Callable[[Any], Bench]) -> Bench:
     return make_bench(asking)
 
 
@@ -41,7 +40,7 @@ def bench(make_bench: Callable[[Any], Bench | MemoryBench]) -> Bench | MemoryBen
 
 
 @pytest.mark.requirement("A22")
-def test_a_call_is_a_save_point_with_what_it_took(bench: Bench | MemoryBench) -> None:
+def test_a_call_is_a_save_point_with_what_it_took(bench: Bench) -> None:
     thread = bench.start(goal="thanks")
     assert bench.advance(thread).status is Status.WAITING
     calls = [a for a in bench.activities(thread) if a.kind == "model"]
@@ -73,7 +72,7 @@ def test_a_call_is_a_save_point_with_what_it_took(bench: Bench | MemoryBench) ->
     assert bench.intact(thread)
 
 
-def test_what_was_answered_is_not_asked_again(bench: Bench | MemoryBench) -> None:
+def test_what_was_answered_is_not_asked_again(bench: Bench) -> None:
     thread = bench.start()
     bench.advance(thread)
     assert len(answering.requests) == 3
@@ -92,7 +91,7 @@ def test_what_was_answered_is_not_asked_again(bench: Bench | MemoryBench) -> Non
 
 
 def test_an_error_of_the_model_fails_the_step_and_a_retry_asks_again(
-    bench: Bench | MemoryBench,
+    bench: Bench,
 ) -> None:
     def overloaded(request: Request) -> Reply:
         if request.parts[0] == "Summarise":
@@ -116,7 +115,7 @@ def test_an_error_of_the_model_fails_the_step_and_a_retry_asks_again(
 
 
 def test_an_answer_that_json_cannot_hold_is_kept_and_paid_for_once(
-    bench: Bench | MemoryBench,
+    bench: Bench,
 ) -> None:
     answering.then = lambda request: Reply("half of \ud83d", "tiny-1", 7, 1, "0.5")
     thread = bench.start()
@@ -132,7 +131,7 @@ def test_an_answer_that_json_cannot_hold_is_kept_and_paid_for_once(
     assert bench.intact(thread)
 
 
-def test_the_threads_config_names_model_and_temperature(bench: Bench | MemoryBench) -> None:
+def test_the_threads_config_names_model_and_temperature(bench: Bench) -> None:
     thread = bench.start(config={"model": "large-2", "temperature": 0, "prompt": "x"})
     bench.advance(thread)
     assert [(r.model, r.temperature) for r in answering.requests] == [
@@ -147,7 +146,7 @@ def test_the_threads_config_names_model_and_temperature(bench: Bench | MemoryBen
 
 
 def test_without_a_model_the_step_says_what_to_do(
-    make_bench: Callable[[Any], Bench | MemoryBench], settings: Any
+    make_bench: Callable[[Any], Bench], settings: Any
 ) -> None:
     settings.GATEPOST_MODEL = ""
     bench = make_bench(bare)

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Gate, Graph, State, tool
 from workers.authoring.language_models import Reply, Request
 from workers.node.context import Context, current
 from workers.testing.harness import Harness
 
-EITHER = Bench | MemoryBench
+EITHER = Bench
 CALLS: list[str] = []
 KINDS = ("activity.finished", "model.answered")
 CONFIG = {"model": "small", "temperature": 0.2, "prompts": {"sum": "Sum up."}}

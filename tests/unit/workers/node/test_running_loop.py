@@ -11,7 +11,6 @@ import pytest
 
 from tests.faults.agents import loop_agents
 from tests.unit.workers.conftest import Bench, bench_of
-from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
 from workers.authoring.graph import END, Graph
 from workers.node.context import Context
 from workers.testing.harness import Harness
@@ -24,16 +23,13 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DJANGO_ALLOW_ASYNC_UNSAFE", raising=False)
 
 
-@pytest.fixture(params=["database", "memory"])
-def bench(request: pytest.FixtureRequest) -> Bench | MemoryBench:
+@pytest.fixture
+def bench(real_db: str) -> Bench:
     """On a database that commits for real: the calls come over several connections."""
-    if request.param == "memory":
-        return memory_bench_of(loop_agents)
-    request.getfixturevalue("real_db")
     return bench_of(loop_agents)
 
 
-def test_everything_of_the_context_works_there(bench: Bench | MemoryBench) -> None:
+def test_everything_of_the_context_works_there(bench: Bench) -> None:
     thread = bench.start()
     assert bench.advance(thread).status == "waiting", bench.row(thread).status_reason
     bench.decide(thread, "approve")

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Graph, Retry, State, tool
 from workers.node.context import Context, current, cursor, progress
 
-EITHER = Bench | MemoryBench
+EITHER = Bench
 pytestmark = pytest.mark.requirement("B48")
 
 

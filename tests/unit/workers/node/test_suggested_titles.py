@@ -12,10 +12,8 @@ import pytest
 from checkpoints import store
 from gatepost import END, Context, Graph, Harness, Respond, State, current
 from tests.unit.workers.conftest import Bench, bench_of
-from tests.unit.workers.memory_bench import MemoryBench
-from workers.testing.memory import starts
 
-EITHER = Bench | MemoryBench
+EITHER = Bench
 KNOWN, SECRET = "88 invoices, EUR 204,446.25", "hunter2-hunter2"
 
 
@@ -70,11 +68,6 @@ def bench(make_bench: Callable[[Any], EITHER]) -> EITHER:
 
 
 def start(bench: EITHER, title: str = "") -> UUID:
-    if isinstance(bench, MemoryBench):
-        version = bench.agent.version_id
-        return starts.start(
-            bench.tables, graph, agent_version=version, input={}, actor="user:1", title=title
-        )
     where: dict[str, Any] = {"workspace": bench.workspace, "actor": "user:1"}
     return store.start(bench.agent.version_id, input={}, title=title, **where)
 

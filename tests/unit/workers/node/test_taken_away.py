@@ -10,7 +10,6 @@ import pytest
 
 from checkpoints.errors import LeaseLost
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Graph, State, tool
 from workers.node.context import Context
 from workers.testing.harness import Harness
@@ -47,14 +46,14 @@ def second(state: Letter, ctx: Context) -> dict[str, Any]:
     return {"sent": ctx.effect(publish, {"number": 2}).result}
 
 
-def events_of(bench: Bench | MemoryBench, thread: Any) -> list[tuple[str, list[str]]]:
+def events_of(bench: Bench, thread: Any) -> list[tuple[str, list[str]]]:
     """The last events, by kind and by the names of what they tell."""
     return [(str(e.kind), sorted(e.data)) for e in bench.events(thread)[-2:]]
 
 
 @pytest.mark.parametrize("how", ["cancel", "roll_back"])
 def test_the_effect_becomes_unknown_in_both_ledgers(
-    make_bench: Callable[[Any], Bench | MemoryBench], how: str
+    make_bench: Callable[[Any], Bench], how: str
 ) -> None:
     bench = make_bench(sys.modules[__name__])
     thread = bench.start()

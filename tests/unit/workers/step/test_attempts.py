@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import urllib.error
 from collections.abc import Callable
 from email.message import Message
@@ -14,12 +13,10 @@ from checkpoints.states import EventKind, Status
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs import failing
 from tests.unit.workers.graphs.failing import script
-from tests.unit.workers.memory_bench import MemoryBench, memory_bench_of
-from tests.unit.workers.testing.test_harness_alike import log_of
 from workers import shared_page
 from workers.authoring.retry_policy import RetryLater
 
-AnyBench = Bench | MemoryBench
+AnyBench = Bench
 
 
 @pytest.fixture(autouse=True)
@@ -147,20 +144,6 @@ def test_a_shorter_wait_does_not_end_a_longer_one(bench: AnyBench) -> None:
     assert ledger.held_off(work_, "other") is None
     ledger.hold_off(work_, "brief", seconds=0.0, text="now")
     assert ledger.held_off(work_, "brief") is None
-
-
-def test_both_ledgers_write_the_same(db: None) -> None:
-    logs = []
-    for bench in (bench_of(failing), memory_bench_of(failing)):
-        script.next = [TimeoutError(), "tea", TimeoutError(), TimeoutError(), TimeoutError()]
-        script.calls = []
-        thread = bench.start()
-        work(bench, thread)
-        bench.retry(thread)
-        assert work(bench, thread).status is Status.SUCCEEDED
-        # How long a call to a model took differs.
-        logs.append([re.sub(r'"milliseconds":\d+,', "", line) for line in log_of(bench, thread)])
-    assert logs[0] == logs[1]
 
 
 def test_a_call_on_a_quiet_day_asks_nobody(db: None, django_assert_num_queries: Any) -> None:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from checkpoints.errors import InvalidValue
+from checkpoints.store import hold_off
 from workers.authoring.errors import GraphError
 from workers.authoring.graph import END, Graph, State, tool
 from workers.authoring.retry_policy import DEFAULT, LONGEST_SECONDS, Retry, RetryLater, policy_of
@@ -370,10 +371,8 @@ def test_threads_leave_a_crowded_service_in_peace_together() -> None:
 
     harness = Harness(caller(), tools={"look_up": Scripted("found")})
     # Another worker has just been told to come back in a minute.
-    harness.tables.held_off[(harness_workspace(harness), "look_up")] = (
-        harness.tables.later(60),
-        "answered 429",
-    )
+    plays = harness.plays
+    plays.call(hold_off, plays.workspace, "look_up", seconds=60, text="answered 429")
     second = harness.play()
     assert (second.status, second.state["note"]) == ("succeeded", "found")
     (seconds,) = slept(second)
@@ -382,9 +381,3 @@ def test_threads_leave_a_crowded_service_in_peace_together() -> None:
     assert reason == "look_up answered 429; waits with all others"
     assert "activity.failed" not in second.kinds
     assert [a.attempts for a in second.activities] == [1]
-
-
-def harness_workspace(harness: Harness) -> Any:
-    """The workspace in which a harness plays."""
-    probe = harness.play(pause_at="call")
-    return harness.tables.row(probe.id).workspace

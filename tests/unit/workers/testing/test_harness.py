@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,38 +24,6 @@ ROOT = Path(__file__).parents[4]
 def _emptied() -> None:
     counter.calls.clear()
     talking.during.calls.clear()
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("B12")
-def test_it_needs_no_settings_no_server_and_no_database(tmp_path: Path) -> None:
-    script = tmp_path / "play.py"
-    script.write_text(
-        "from tests.unit.workers.graphs.samples import graph\n"
-        "from workers.testing.harness import Harness\n"
-        "thread = Harness(graph).play({'folder': '.', 'rounds': 2}, decide='approve')\n"
-        "assert thread.status == 'succeeded', thread\n"
-        "thread.roll_back(to=1)\n"
-        "assert thread.fork(1, decide='approve').status == 'succeeded'\n"
-        "assert thread.verify() > 20\n"
-        "from django.conf import settings\n"
-        "assert not settings.configured\n"
-        "import sys\n"
-        "assert not [m for m in sys.modules if m.startswith(('checkpoints.models', 'psycopg.'))]\n"
-    )
-    clean = {
-        k: v for k, v in os.environ.items() if not k.startswith(("DJANGO", "GATEPOST", "DATA"))
-    }
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=tmp_path,
-        env=clean | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "order.txt").stat().st_size > 0
 
 
 @pytest.mark.requirement("B12")

@@ -12,7 +12,7 @@ from approvals.rules.terms import Terms
 from checkpoints.errors import InvalidValue
 from gatepost import Edit, GraphError, Harness, Reject, Respond
 from gatepost.langgraph import from_langgraph
-from workers.testing.memory.rules import Rules
+from workers.testing.play_ledger import PlayRules
 
 from . import compiled_agents as agents
 
@@ -85,7 +85,7 @@ def test_a_policy_holds_a_tool_that_its_author_calls_no_effect(
     def policy(facts: Facts) -> Rule | None:
         return Rule("ask", "p@1", "Orders", Terms()) if facts.tool == "find_order" else None
 
-    monkeypatch.setattr(Rules, "asks_of_call", asks_of_call)
+    monkeypatch.setattr(PlayRules, "asks_of_call", asks_of_call)
     start = {"messages": [{"role": "user", "content": "It is broken."}], "folder": str(tmp_path)}
     thread = Harness(agents.shop, policy=policy).play(start)
     assert thread.status == "waiting", thread
@@ -100,7 +100,7 @@ def test_a_policy_holds_a_tool_that_its_author_calls_no_effect(
 def test_a_policy_blocks_effects_and_plain_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Rules, "asks_of_call", lambda ledger, work, tool, args: True)
+    monkeypatch.setattr(PlayRules, "asks_of_call", lambda ledger, work, tool, args: True)
 
     def policy(facts: Facts) -> Rule | None:
         return Rule("block", "p@1", "Never", Terms(rule="The policy “Never” blocks it."))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -20,17 +19,15 @@ from approvals.rules.terms import Terms
 from checkpoints import store
 from checkpoints.records import Position
 from checkpoints.state import deltas
-from checkpoints.states import EventKind, Status
+from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from tests.support.reviewers import reviewer_in
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.errors import Expired, Rejected
 from workers.authoring.graph import END, Append, Gate, Graph, State, Tool, tool
 from workers.node.context import Context
-from workers.testing.memory.tables import written
 
-type AnyBench = Bench | MemoryBench
+type AnyBench = Bench
 VERSION = "0192f0c4-0000-7000-8000-000000000001@3"
 paid: list[tuple[str, str, str]] = []  # (to, amount, key)
 
@@ -108,10 +105,7 @@ def rules(
     def ask(facts: Facts) -> PolicyAnswer:
         return PolicyAnswer(rule_for(facts), queries_policies.mark_of(()))
 
-    if isinstance(bench, MemoryBench):
-        bench.tables.policy = rule_for
-    else:
-        monkeypatch.setattr(policy, "ask", ask)
+    monkeypatch.setattr(policy, "ask", ask)
     return factses
 
 
@@ -149,40 +143,22 @@ def decided(
         value |= {"outcome": "edit", "decided_args": args, "standing_args": args}
         value |= {"standing_hash": hashed}
     value |= {"due_seats": [], "due_except": []} | columns
-    if isinstance(bench, MemoryBench):
-        now = bench.tables.now()
-        for name in ("decided_args", "standing_args"):
-            value |= {name: written(value[name])} if name in value else {}
-        value |= {"decided_at": now, "effective_at": now}
-        bench.tables.approvals[row.id] = replace(bench.tables.approvals[row.id], **value)
-    else:
-        reviewer_in(row.workspace)
-        as_json = {"decided_args", "standing_args"}
-        sets = ", ".join(f"{n} = %s::jsonb" if n in as_json else f"{n} = %s" for n in value)
-        values = [deltas.canonical(v).decode() if n in as_json else v for n, v in value.items()]
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"UPDATE gp_approval SET {sets}, decided_at = clock_timestamp(), "
-                "effective_at = clock_timestamp() WHERE id = %s",
-                [*values, row.id],
-            )
+    reviewer_in(row.workspace)
+    as_json = {"decided_args", "standing_args"}
+    sets = ", ".join(f"{n} = %s::jsonb" if n in as_json else f"{n} = %s" for n in value)
+    values = [deltas.canonical(v).decode() if n in as_json else v for n, v in value.items()]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE gp_approval SET {sets}, decided_at = clock_timestamp(), "
+            "effective_at = clock_timestamp() WHERE id = %s",
+            [*values, row.id],
+        )
     news(bench, thread, NewEvent(EventKind.APPROVAL_SETTLED, {"approval": str(row.id)}, "sweep"))
 
 
 def news(bench: AnyBench, thread: UUID, event: NewEvent) -> None:
     """Wake a thread, as every decision does."""
-    if isinstance(bench, MemoryBench):
-        row = bench.tables.row(thread)
-        waits = row.status is Status.WAITING
-        sets: dict[str, Any] = {"wake_seq": row.wake_seq + 1}
-        bench.tables.move(
-            thread,
-            sets=sets | ({"waiting_on": None} if waits else {}),
-            status=Status.QUEUED if waits else None,
-            events=[event],
-        )
-    else:
-        store.wake(thread, event=event)
+    store.wake(thread, event=event)
 
 
 def ask_back(bench: AnyBench, thread: UUID, row: ApprovalRow, text: str) -> UUID:
@@ -190,14 +166,13 @@ def ask_back(bench: AnyBench, thread: UUID, row: ApprovalRow, text: str) -> UUID
     ident = uuid7()
     data = {"approval": str(row.id), "decision": str(ident), "verdict": "respond"}
     data |= {"comment": text, "by_name": "manager", "title": row.title}
-    if not isinstance(bench, MemoryBench):
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, "
-                "verdict, proposal_hash, comment, salt, hash) VALUES (%s, %s, %s, 'user:2', "
-                "'manager', 'respond', %s, %s, ''::bytea, ''::bytea)",
-                (ident, row.workspace, row.id, row.proposal_hash, text),
-            )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO gp_decision (id, workspace_id, approval_id, reviewer, reviewer_name, "
+            "verdict, proposal_hash, comment, salt, hash) VALUES (%s, %s, %s, 'user:2', "
+            "'manager', 'respond', %s, %s, ''::bytea, ''::bytea)",
+            (ident, row.workspace, row.id, row.proposal_hash, text),
+        )
     news(bench, thread, NewEvent(EventKind.DECISION_RECORDED, data, "user:2"))
     return ident
 

@@ -1,4 +1,4 @@
-"""Threads that ask about an effect, and what a person answers; on the store and in memory."""
+"""Threads that ask about an effect, and what a person answers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from checkpoints.states import EventKind, Status
 from checkpoints.verdicts import Question, Verdict, question_of
 from checkpoints.views import ActivityRow
 from tests.unit.workers.conftest import Bench
-from tests.unit.workers.memory_bench import MemoryBench
-from workers.testing.memory import unknown_effects
-from workers.testing.memory.tables import read
 
 from .unsure import world
 
-type Any_Bench = Bench | MemoryBench
+type Any_Bench = Bench
 
 
 def open_question(bench: Any_Bench, thread: UUID) -> Question | None:
     row = bench.row(thread)
-    saved = row.waiting_on
-    return question_of(row.status, read(saved) if isinstance(bench, MemoryBench) else saved)
+    return question_of(row.status, row.waiting_on)
 
 
 def settle(
@@ -36,10 +32,7 @@ def settle(
         "actor": "user:7",
         **more,
     }
-    if isinstance(bench, MemoryBench):
-        unknown_effects.settle(bench.tables, thread, **values)
-    else:
-        store.settle(thread, **values)
+    store.settle(thread, **values)
     return work(bench, thread)
 
 

@@ -14,7 +14,6 @@ from checkpoints.states import Status
 from tests.unit.workers.graphs import asking
 from tests.unit.workers.graphs.effects import gated
 from tests.unit.workers.graphs.effects.gated import AnyBench, rules
-from tests.unit.workers.memory_bench import MemoryBench
 from workers.authoring.graph import END, Graph, State
 from workers.authoring.language_models import Reply
 from workers.node.context import Context
@@ -27,14 +26,13 @@ REASON = "This thread has spent 1.00, and 1.00 is its cap."
 
 @pytest.fixture
 def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Say what the caps say, in both ledgers."""
+    """Say what the caps say."""
     messages = [""]
 
     def say(*_: Any, **__: Any) -> str:
         return messages[0]
 
     monkeypatch.setattr(caps, "spend_refusal", say)
-    monkeypatch.setattr("workers.testing.memory.rules.Rules.spend_refusal", say)
 
     def let(text: str) -> None:
         messages[0] = text
@@ -93,8 +91,7 @@ def test_no_effect_happens_beyond_a_cap(
     bench.resume(thread)
     assert bench.advance(thread).status is Status.SUCCEEDED
     assert len(gated.paid) == 1
-    if isinstance(bench, MemoryBench):
-        assert bench.intact(thread)
+    assert bench.intact(thread)
 
 
 def test_in_a_play_a_thread_has_a_cap_of_its_own() -> None:

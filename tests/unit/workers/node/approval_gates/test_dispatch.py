@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +16,6 @@ from checkpoints.states import EventKind, Status
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs.effects import gated
 from tests.unit.workers.graphs.effects.gated import AnyBench, decided, requests
-from tests.unit.workers.memory_bench import MemoryBench
 
 
 @pytest.fixture
@@ -36,12 +33,6 @@ def waiting(bench: AnyBench, **input: Any) -> tuple[UUID, ApprovalRow]:
 
 def age(bench: AnyBench, row: ApprovalRow, seconds: float) -> None:
     """Let a decision be older than it is."""
-    if isinstance(bench, MemoryBench):
-        saved = bench.tables.approvals[row.id]
-        assert saved.effective_at is not None
-        before = saved.effective_at - timedelta(seconds=seconds)
-        bench.tables.approvals[row.id] = replace(saved, effective_at=before)
-        return
     gated.age(row.id, seconds)
 
 
@@ -107,14 +98,10 @@ def test_other_arguments_are_asked_anew_and_the_former_request_is_withdrawn(
     bench: AnyBench,
 ) -> None:
     thread, row = waiting(bench)
-    if isinstance(bench, MemoryBench):
-        saved = bench.tables.approvals[row.id]
-        bench.tables.approvals[row.id] = replace(saved, proposal_hash="0" * 64)
-    else:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE gp_approval SET proposal_hash = %s WHERE id = %s", ("0" * 64, row.id)
-            )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_approval SET proposal_hash = %s WHERE id = %s", ("0" * 64, row.id)
+        )
     gated.ask_back(bench, thread, row, "")
     assert bench.advance(thread).status is Status.WAITING
     first, second = requests(bench, thread)
