@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -157,6 +158,18 @@ def settle_due(limit: int = 200) -> int:
         )
         due: list[tuple[UUID, UUID, UUID]] = cursor.fetchall()
     return handle_rows("settled", due, _settle)
+
+
+def settle_due_in(workspaces: Sequence[UUID]) -> int:
+    """`settle_due` in these workspaces alone, with nothing set aside; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT a.id, a.thread_id, a.workspace_id FROM gp_approval a WHERE a.workspace_id = "
+            f"ANY(%s::uuid[]) AND a.status = 'held' AND {_PASSED} ORDER BY a.effective_at",
+            (list(workspaces),),
+        )
+        due: list[tuple[UUID, UUID, UUID]] = cursor.fetchall()
+    return sum(settle_held(ident, thread=thread, workspace=where) for ident, thread, where in due)
 
 
 def settle_held(approval_id: UUID, *, thread: UUID, workspace: UUID) -> bool:

@@ -7,16 +7,15 @@ committed: with a lost worker it ends as the next one takes the thread, and noth
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from checkpoints import queries as records
+from checkpoints.limits import optional_setting
 from checkpoints.queries import BudgetStanding
 from checkpoints.records import Position, Work
 
@@ -67,9 +66,7 @@ class Estimate:
         """The amount to reserve: the bound, else the amount of GATEPOST_CALL_RESERVE."""
         if self.cost is not None:
             return self.cost
-        # A play needs no settings.
-        has_settings = settings.configured or "DJANGO_SETTINGS_MODULE" in os.environ
-        return Decimal(settings.GATEPOST_CALL_RESERVE if has_settings else CALL_RESERVE)
+        return Decimal(optional_setting("GATEPOST_CALL_RESERVE", CALL_RESERVE))
 
 
 NO_BOUND: Final = Estimate()

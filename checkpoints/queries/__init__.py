@@ -212,6 +212,7 @@ from .tree.children import (
     place_of,
     started_after,
     states_at,
+    tree_costs,
 )
 from .tree.families import FIRST, Family, FanOut, Relative, awaited, family, family_mark
 from .undo import checkpoint_before, effects_left, effects_of, undo_failures, undone_last

@@ -58,10 +58,12 @@ from .installation.sweep import (
     silent_why,
     stranded_threads,
     wake_sleepers,
+    wake_sleepers_in,
 )
 from .installation.verifications import Noted, note_complete, note_verification
 from .installation.watched import keep_keys, locked_keys, record_watched
 from .installation.workspaces import (
+    create_play_workspace,
     create_workspace,
     ensure_workspace,
     grant,
@@ -97,7 +99,7 @@ from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
 from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint
 from .steps import adopt_version, commit_step, hand_back, leave, record
 from .tree.counterfactuals import EXCHANGEABLE, fork_with_output
-from .tree.ends import await_children, bring_children, deliver, deliver_due
+from .tree.ends import await_children, bring_children, deliver, deliver_due, waits_until
 from .tree.hand_offs import HandOff, commit_and_hand_off, reach_successor
 from .tree.messages import deliver_messages, send_message
 from .tree.new_threads import AT_ONCE as CHILDREN_AT_ONCE

@@ -55,10 +55,10 @@ def masked(text: str, secrets: Iterable[str]) -> str:
 
 
 def _policy() -> tuple[bool, Collection[str]]:
-    """(refuse credentials, registered values); a harness without settings has the defaults."""
+    """(refuse credentials, registered values); a play without settings of Gatepost has these."""
     try:
         return settings.GATEPOST_CREDENTIALS == "refuse", settings.GATEPOST_SECRET_VALUES
-    except ImproperlyConfigured:
+    except (AttributeError, ImproperlyConfigured):
         return True, ()
 
 

@@ -22,7 +22,6 @@ from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms, terms_of
 from approvals.states import ALLOWING
 from checkpoints import queries, store
-from checkpoints.queries.rows import rows
 from checkpoints.records import NewActivity, Position, Work
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -155,11 +154,8 @@ class PlayRules(DatabaseLedger):
         return f"This thread has spent {spent}, and {cap} is its cap."
 
     def _tree(self, work: Work) -> dict[UUID, Decimal]:
-        root = work.root or work.thread
-        found = rows(
-            "SELECT id, cost FROM gp_thread WHERE id = %s::uuid OR root = %s::uuid", (root, root)
-        )
-        return {ident: Decimal(cost) for ident, cost in found}
+        costs = queries.tree_costs(work.root or work.thread)
+        return {thread: Decimal(cost) for thread, cost in costs.items()}
 
     def _spent(self, work: Work) -> Decimal:
         if self._plays.cap is None:

@@ -20,17 +20,17 @@ from uuid_utils.compat import uuid7
 from approvals import gates
 from approvals import queries as approval_queries
 from approvals.gates import Reviewer
-from approvals.gates.deadlines import expire
-from approvals.gates.undo_window import settle_held
+from approvals.gates.deadlines import expire_due_in
+from approvals.gates.undo_window import settle_due_in
 from approvals.policies.matches import Facts, Rule
 from approvals.queries import ApprovalRow
 from checkpoints import leases, queries, store, undo
 from checkpoints.chain import verify_thread
 from checkpoints.errors import CorruptHistory, NotAllowedNow, NotFound
 from checkpoints.records import Position, Work
-from checkpoints.states import EventKind, Status
+from checkpoints.states import EventKind
 from checkpoints.store.starts import insert_thread
-from checkpoints.store.statement.moves import Move, NewCheckpoint, NewEvent, perform
+from checkpoints.store.statement.moves import NewCheckpoint, NewEvent
 from checkpoints.verdicts import Verdict
 from checkpoints.views import ActivityRow, AgentRow, CheckpointRow, EffectFate, EventRow, ThreadRow
 
@@ -71,19 +71,11 @@ class PlayStore:
         self._has_threads = False
         self.has_cancelled = False
         self._workspaces = [self.workspace]
-        self.call(self._create_workspace, self.workspace)
+        self.call(store.create_play_workspace, self.workspace)
 
     def call[T](self, function: Callable[..., T], *args: Any, **more: Any) -> T:
         """Call what reads or writes the default connection."""
         return self._server.call(self._database, self._ahead, partial(function, *args, **more))
-
-    def _create_workspace(self, workspace: UUID) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO gp_workspace (id, name) VALUES (%s::uuid, %s::varchar) "
-                "ON CONFLICT DO NOTHING",
-                (workspace, str(workspace)),
-            )
 
     def announce(self, graph: Graph) -> UUID:
         """Enter a graph as an agent version of its own; its id."""
@@ -155,31 +147,9 @@ class PlayStore:
 
     def carry_out_due(self) -> None:
         """What the sweep does when its time has come: requests expire, sleepers wake."""
-        self.call(self._carry_out_due)
-
-    def _carry_out_due(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT a.id, a.thread_id, a.workspace_id, a.status FROM gp_approval a "
-                "WHERE a.workspace_id = ANY(%s::uuid[]) AND (a.status = 'pending' "
-                "AND coalesce(a.decide_by, a.deadline) <= clock_timestamp() "
-                "OR a.status = 'held' AND a.effective_at <= clock_timestamp()) ORDER BY a.id",
-                (self._workspaces,),
-            )
-            for ident, thread, workspace, status in cursor.fetchall():
-                end = expire if status == "pending" else settle_held
-                end(ident, thread=thread, workspace=workspace)
-            cursor.execute(
-                "SELECT id FROM gp_thread WHERE workspace_id = ANY(%s::uuid[]) "
-                "AND status = 'sleeping' AND wake_at <= clock_timestamp() ORDER BY wake_at",
-                (self._workspaces,),
-            )
-            for (thread,) in cursor.fetchall():
-                move = Move(thread, "th.status = 'sleeping'")
-                move.to_status(Status.QUEUED)
-                move.express("wake_at", "NULL")
-                move.events = [NewEvent(EventKind.THREAD_WOKEN, {"by": "timer"}, SWEEP)]
-                perform(move)
+        self.call(expire_due_in, self._workspaces)
+        self.call(settle_due_in, self._workspaces)
+        self.call(store.wake_sleepers_in, self._workspaces, owner=SWEEP)
 
     def hold_ends(self, thread: UUID) -> bool:
         """Let the clock run to where a decision of this thread counts; False: none is held."""
@@ -293,17 +263,7 @@ class PlayStore:
 
     def waits_until(self, parent: UUID) -> datetime | None:
         """The time until which a parent waits for its children."""
-
-        def read() -> datetime | None:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT due_at FROM gp_wake WHERE thread_id = %s::uuid AND kind = 'deadline'",
-                    (parent,),
-                )
-                row = cursor.fetchone()
-                return None if row is None else row[0]
-
-        return self.call(read)
+        return self.call(store.waits_until, parent)
 
     def fail(self, work: Work, events: Sequence[NewEvent]) -> None:
         """Record what was lost to another worker."""
@@ -330,7 +290,7 @@ class PlayStore:
         workspace = more["row"]["workspace_id"]  # what people decided names it
         if workspace not in self._workspaces:
             self._workspaces.append(workspace)
-            self.call(self._create_workspace, workspace)
+            self.call(store.create_play_workspace, workspace)
         self.workspace = self._workspaces[0]
         more |= {"thread": thread, "checkpoint": checkpoint, "kind": kind}
         if not self.call(insert_thread, **more):

@@ -219,7 +219,9 @@ def window_of(row: ApprovalRow, *, author: bool = True) -> float:
 
 def window_by_risk(risk: str) -> float:
     """For how many seconds a decision can be taken back where no policy says so, by the setting."""
-    return float(dict(zip(RISKS, optional_setting("GATEPOST_UNDO_WINDOWS", ()), strict=False)).get(risk, 0))
+    return float(
+        dict(zip(RISKS, optional_setting("GATEPOST_UNDO_WINDOWS", ()), strict=False)).get(risk, 0)
+    )
 
 
 def begin(words: str) -> str:

@@ -90,6 +90,16 @@ def parents(thread: UUID) -> list[dict[str, str]]:
     ]
 
 
+def tree_costs(root: UUID) -> dict[UUID, str]:
+    """The cost of each thread of a tree."""
+    return dict(
+        rows(
+            "SELECT id, cost::text FROM gp_thread WHERE id = %s::uuid OR root = %s::uuid",
+            (root, root),
+        )
+    )
+
+
 def place_of(thread: UUID) -> tuple[UUID, Status, str]:
     """The head, the status and the wish of a thread, whatever its workspace."""
     ((head, status, wish),) = rows(

@@ -95,14 +95,27 @@ def wake_sleepers(*, owner: str) -> int:
         )
         due: list[tuple[UUID, UUID]] = cursor.fetchall()
 
-    def wake(row: tuple[UUID, UUID]) -> bool:
-        move = Move(row[0], "th.status = 'sleeping' AND th.wake_at <= clock_timestamp()")
-        move.to_status(Status.QUEUED)
-        move.express("wake_at", "NULL")
-        move.events = [NewEvent(EventKind.THREAD_WOKEN, {"by": "timer"}, owner)]
-        return perform(move) is not None
+    return handle_rows("woken", due, lambda row: _wake(row[0], owner))
 
-    return handle_rows("woken", due, wake)
+
+def wake_sleepers_in(workspaces: Sequence[UUID], *, owner: str) -> int:
+    """`wake_sleepers` in these workspaces alone, with nothing set aside; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM gp_thread WHERE workspace_id = ANY(%s::uuid[]) "
+            "AND status = 'sleeping' AND wake_at <= clock_timestamp() ORDER BY wake_at",
+            (list(workspaces),),
+        )
+        due = cursor.fetchall()
+    return sum(_wake(thread, owner) for (thread,) in due)
+
+
+def _wake(thread: UUID, owner: str) -> bool:
+    move = Move(thread, "th.status = 'sleeping' AND th.wake_at <= clock_timestamp()")
+    move.to_status(Status.QUEUED)
+    move.express("wake_at", "NULL")
+    move.events = [NewEvent(EventKind.THREAD_WOKEN, {"by": "timer"}, owner)]
+    return perform(move) is not None
 
 
 def stranded_threads(*, queued_for_seconds: float) -> list[tuple[UUID, str]]:

@@ -38,6 +38,14 @@ def create_workspace(name: str, *, actor: str) -> UUID:
     return made
 
 
+def create_play_workspace(workspace: UUID) -> None:
+    """Make a workspace without a log of its own, for a play; nothing where it is there."""
+    _do(
+        "INSERT INTO gp_workspace (id, name) VALUES (%s::uuid, %s::varchar) ON CONFLICT DO NOTHING",
+        (workspace, str(workspace)),
+    )
+
+
 def ensure_workspace(name: str, *, actor: str) -> UUID:
     """The workspace of that name, made if there is none."""
     name = _clean(name)

@@ -12,6 +12,7 @@ sees the other, so none of them needs a counter or a lock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -63,6 +64,17 @@ def await_children(
                     "ON CONFLICT (thread_id, kind, ref) DO UPDATE SET due_at = EXCLUDED.due_at",
                     (work.thread, kind, due),
                 )
+
+
+def waits_until(parent: UUID) -> datetime | None:
+    """The time at which a parent stops to wait for its children; None where it has none."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT due_at FROM gp_wake WHERE thread_id = %s::uuid AND kind = 'deadline'",
+            (parent,),
+        )
+        row: tuple[datetime] | None = cursor.fetchone()
+    return None if row is None else row[0]
 
 
 def bring_children(parents: Iterable[UUID]) -> None:

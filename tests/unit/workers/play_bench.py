@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, cast
 
-from tests.unit.workers.conftest import Bench, bench_of
+from checkpoints import store
+from tests.unit.workers.conftest import Bench
+from workers.code.registry import announce
 from workers.testing.play_store import PlayStore
 
 
@@ -24,4 +26,9 @@ class PlayBench:
 def play_bench_of(module: Any) -> tuple[Bench, PlayStore]:
     """A bench for the agent that a module holds, and the store in which it plays."""
     plays = PlayStore()
-    return cast(Bench, PlayBench(plays.call(bench_of, module), plays)), plays
+
+    def make() -> Bench:
+        agent = announce(module.graph, getattr(module, "TOOLS", {}), [module])
+        return Bench(agent, store.create_workspace(f"bench {plays.workspace}", actor="user:0"))
+
+    return cast(Bench, PlayBench(plays.call(make), plays)), plays

@@ -66,13 +66,13 @@ def run(tmp_path: Path, script: str) -> None:
 def test_a_play_needs_no_settings_no_broker_and_stands_beside_a_loop(tmp_path: Path) -> None:
     script = """
 import asyncio, sys
-from django.conf import settings
 
 play()
 async def notebook():
     thread = play()
     assert str(thread).count("approval.requested") == 1
 asyncio.run(notebook())
+from django.conf import settings
 assert not settings.configured
 assert not [m for m in sys.modules if m.partition(".")[0] in ("celery", "redis", "kombu")]
 """
@@ -120,8 +120,8 @@ class Alone(SimpleTestCase):
     def test_a_play_is_no_query_of_the_project(self):
         play()
 
-assert unittest.TextTestRunner().run(unittest.makeSuite(Alone) if hasattr(unittest, "makeSuite")
-    else unittest.defaultTestLoader.loadTestsFromTestCase(Alone)).wasSuccessful()
+alone = unittest.defaultTestLoader.loadTestsFromTestCase(Alone)
+assert unittest.TextTestRunner().run(alone).wasSuccessful()
 """
     run(tmp_path, script)
 
