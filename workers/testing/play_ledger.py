@@ -97,6 +97,8 @@ class PlayLedger:
 
 
 class PlayRules(DatabaseLedger):
+    """The calls of the ledger whose answers in a play are its own."""
+
     def __init__(self, plays: PlayStore) -> None:
         super().__init__()
         self._plays = plays

@@ -146,7 +146,7 @@ class PlayStore:
         self.pass_time((until - self.now()).total_seconds() + 0.001)
 
     def carry_out_due(self) -> None:
-        """What the sweep does when its time has come: requests expire, sleepers wake."""
+        """Carry out what is due, as the sweep does: requests expire, sleepers wake."""
         self.call(expire_due_in, self._workspaces)
         self.call(settle_due_in, self._workspaces)
         self.call(store.wake_sleepers_in, self._workspaces, owner=SWEEP)
@@ -216,13 +216,14 @@ class PlayStore:
         """The bytes of a file; raises NotFound."""
         if sha not in self.files:
             raise NotFound("There is no such file.")
-        return self.files[sha][2]
+        _, _, raw = self.files[sha]
+        return raw
 
     def successor(self, thread: UUID) -> UUID | None:
         """The thread that this one handed over to."""
         kinds = [str(EventKind.THREAD_HANDED_OFF)]
-        given = self.call(queries.events_after, thread, 0, kinds=kinds)
-        return UUID(given[-1].data["thread"]) if given else None
+        events = self.call(queries.events_after, thread, 0, kinds=kinds)
+        return UUID(events[-1].data["thread"]) if events else None
 
     def children(self, thread: UUID) -> list[UUID]:
         """The threads that this one started, or who took over from them, in order."""

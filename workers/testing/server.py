@@ -25,11 +25,12 @@ from django.db.backends.postgresql.base import DatabaseWrapper, ServerBindingCur
 from django.db.backends.postgresql.psycopg_any import get_adapters_template
 from django.db.backends.utils import CursorWrapper
 
+import checkpoints
 from checkpoints.errors import GatepostError
 
 from ..step.event_loops import in_own_thread, loop_is_running
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(checkpoints.__file__).resolve().parents[1]
 DATABASE: Final = "play_1"
 PROGRAM: Final = "dashboard.operate.embedded.throwaway"
 _SETTINGS: Final[dict[str, Any]] = {
@@ -80,7 +81,7 @@ class PlayConnection(DatabaseWrapper):
                 self.connect()
 
     def get_connection_params(self) -> dict[str, Any]:
-        """What psycopg is given; Django's own asks the settings for the time zone."""
+        """Parameters for psycopg; Django's own ask the settings for the time zone."""
         return {
             "dbname": self.settings_dict["NAME"],
             "user": self.settings_dict["USER"],
@@ -107,7 +108,7 @@ class PlayConnection(DatabaseWrapper):
     def move_clock(self, ahead: float) -> None:
         """Let statements read a clock that is this many seconds ahead."""
         if ahead != self.ahead:
-            path = "gp_play, pg_catalog, public" if ahead else '"$user", public'
+            path = "play, pg_catalog, public" if ahead else '"$user", public'
             with self.cursor() as cursor:
                 cursor.execute(_CLOCK, (f"{ahead} seconds", path))
             self.ahead = ahead
@@ -118,7 +119,7 @@ class Server:
 
     def __init__(self) -> None:
         path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -139,16 +140,16 @@ class Server:
             return
         for connection in self._connections.values():
             connection.close()
-        self._process.communicate()
+        self.process.communicate()
 
     @property
-    def _socket(self) -> str:
+    def socket_folder(self) -> str:
         """The folder of the server's socket; waits until the server works."""
         if not self._host:
-            output: Any = self._process.stdout
+            output: Any = self.process.stdout
             self._host = output.readline().decode().strip()
             if not self._host:
-                _, why = self._process.communicate()
+                _, why = self.process.communicate()
                 raise GatepostError(f"No database for the play could start: {why.decode().strip()}")
         return self._host
 
@@ -157,7 +158,7 @@ class Server:
         if self._pid != os.getpid():
             self._pid, self._connections = os.getpid(), {}
         if database not in self._connections:
-            wanted = _SETTINGS | {"HOST": self._socket, "NAME": database}
+            wanted = _SETTINGS | {"HOST": self.socket_folder, "NAME": database}
             self._connections[database] = PlayConnection(wanted, DEFAULT_DB_ALIAS)
             self._connections[database].inc_thread_sharing()
         return self._connections[database]
@@ -166,7 +167,7 @@ class Server:
         """Create a database for plays that may share none, since their ids are recorded ones."""
         with self._lock:
             name = f"play_{next(self._numbers)}"
-            address = {"host": self._socket, "dbname": "postgres", "user": _SETTINGS["USER"]}
+            address = {"host": self.socket_folder, "dbname": "postgres", "user": _SETTINGS["USER"]}
             with psycopg.connect(**address, autocommit=True) as connection:
                 connection.execute(f"CREATE DATABASE {name} TEMPLATE gatepost STRATEGY FILE_COPY")
         return name

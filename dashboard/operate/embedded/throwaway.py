@@ -25,10 +25,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import dashboard
+
 from .postgres import DATABASE, Postgres
 from .process.folders import EmbeddedError, Folders, folders, make_private, prepare
 
-ROOT: Final = Path(__file__).resolve().parents[3]
+ROOT: Final = Path(dashboard.__file__).resolve().parents[1]
 MEMORY: Final = Path("/dev/shm")  # noqa: S108
 DISK: Final = Path("/tmp")  # noqa: S108
 PREFIX: Final = "gatepost-play-"
@@ -47,10 +49,10 @@ OPTIONS: Final = (
 # Statements that read the clock read that of the play, where one is named: PostgreSQL looks for a
 # function in the schemas of `search_path` in turn.
 CLOCK: Final = """
-CREATE SCHEMA gp_play;
-CREATE FUNCTION gp_play.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
+CREATE SCHEMA play;
+CREATE FUNCTION play.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
 AS $$ SELECT pg_catalog.clock_timestamp() + current_setting('gatepost.ahead')::interval $$;
-CREATE FUNCTION gp_play.statement_timestamp() RETURNS timestamptz STABLE LANGUAGE sql
+CREATE FUNCTION play.statement_timestamp() RETURNS timestamptz STABLE LANGUAGE sql
 AS $$ SELECT pg_catalog.statement_timestamp() + current_setting('gatepost.ahead')::interval $$;
 """
 
@@ -150,8 +152,8 @@ def make_template(places: Folders) -> None:
 def _migrate(server: Postgres, places: Folders) -> None:
     import psycopg
 
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    env = kept | {
+    variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    env = variables | {
         "DJANGO_SETTINGS_MODULE": "dashboard.settings",
         "GATEPOST_DATA_DIR": str(places.data),
         "DATABASE_URL": f"postgres://gatepost@/gatepost?host={places.run}",

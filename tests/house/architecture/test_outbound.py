@@ -58,8 +58,10 @@ NOT_JUDGED = {
     "dashboard/operate/embedded/bank.py": "the bank of the demo",
     "dashboard/operate/embedded/checks.py": "Gatepost's own pages, by `up` and `doctor`",
     "dashboard/operate/embedded/postgres.py": "PostgreSQL, Valkey",
+    "dashboard/operate/embedded/throwaway.py": "PostgreSQL, Valkey",
     "dashboard/operate/embedded/valkey.py": "PostgreSQL, Valkey",
     "dashboard/wire/valkey.py": "PostgreSQL, Valkey",
+    "workers/testing/server.py": "PostgreSQL, Valkey",
 }
 # They open nothing that a library above does not open: programs and files.
 WITHOUT_CONNECTION = {"MCP servers that are programs", "anchors by file"}

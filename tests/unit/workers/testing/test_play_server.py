@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +132,7 @@ def started(tmp_path: Path, script: str) -> subprocess.Popen[str]:
     """A process that has played, has printed its server's folder and process, and waits."""
     (tmp_path / "play.py").write_text(
         PLAY + script + "\nplay()\nfrom workers.testing.server import server\n"
-        "print(server()._socket, server()._process.pid, flush=True)\ninput()\n"
+        "print(server().socket_folder, server().process.pid, flush=True)\ninput()\n"
     )
     return subprocess.Popen(
         [sys.executable, "play.py"],
@@ -163,11 +165,16 @@ def test_nothing_is_left_after_a_kill(tmp_path: Path, killed: str) -> None:
         if killed != "owner":
             os.kill(int(pid), signal.SIGKILL)
         owner.send_signal(signal.SIGKILL)
-    wait(lambda: not alive(postgres))
-    if killed != "owner":
-        assert folder.exists()
-        throwaway.remove_abandoned(folder.parent, after_seconds=0)
-    wait(lambda: not folder.exists())
+    try:
+        wait(lambda: not alive(postgres))
+        if killed != "owner":
+            assert folder.exists()
+            throwaway.remove_abandoned(folder.parent, after_seconds=0)
+        wait(lambda: not folder.exists())
+    finally:  # of a run that fails nothing stays either
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Order(State):
