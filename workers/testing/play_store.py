@@ -79,9 +79,6 @@ class PlayStore:
 
     def announce(self, graph: Graph) -> UUID:
         """Enter a graph as an agent version of its own; its id."""
-        channels = {name: dict(spec) for name, spec in graph.describe_channels().items()}
-        for spec in channels.values():
-            spec.pop("encrypted", None)  # nothing of a play outlives it: all stays plain
         content = {
             "agent": graph.name,
             "version": graph.version,
@@ -90,7 +87,7 @@ class PlayStore:
             "description": "",
             "schema_version": graph.schema_version,
             "schema": {},
-            "channels": channels,
+            "channels": _plain_channels(graph),
             "graph": graph.describe_graph() | {"payloads": "database"},
             "tools": {},
             "queue": graph.queue,
@@ -117,7 +114,7 @@ class PlayStore:
             description="",
             schema_version=graph.schema_version,
             schema={},
-            channels=graph.describe_channels(),
+            channels=_plain_channels(graph),
             graph=graph.describe_graph(),
             tools={},
             queue=graph.queue,
@@ -398,3 +395,9 @@ class PlayStore:
                 )
 
         self.call(carry_out)
+
+
+def _plain_channels(graph: Graph) -> dict[str, Any]:
+    """The channels of a graph, none of them encrypted: nothing of a play outlives it."""
+    described = graph.describe_channels().items()
+    return {name: {k: v for k, v in spec.items() if k != "encrypted"} for name, spec in described}

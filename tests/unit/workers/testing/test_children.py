@@ -1,10 +1,14 @@
-"""A harness plays children in memory, by the engine that works on the real store."""
+"""A harness plays children too, by the engine that works in a worker."""
 
 from __future__ import annotations
+
+from typing import Annotated, Any
 
 import pytest
 
 from tests.unit.workers.tree.agents import editor, lead, mapping, reader, researcher, writer
+from workers.authoring.graph import END, Encrypted, Graph, State
+from workers.node.context import Context
 from workers.testing.harness import Harness
 
 FILES = [f"file-{n}" for n in range(10)]
@@ -77,3 +81,34 @@ def test_children_that_hand_over_are_joined(stop_after: int | None) -> None:
     assert thread.state["texts"] == ["WARM: TEA GROWS, HANDED OVER"]
     assert "no words" in thread.state["listed"][0]
     assert len(thread.children) == 2
+
+
+class Secret(State):
+    word: Annotated[str, Encrypted(readers=("admin",))] = ""
+
+
+teller = Graph("teller", Secret)
+
+
+@teller.node(then=END)
+def tell(state: Secret, ctx: Context) -> dict[str, Any]:
+    return {"word": state.word.upper()}
+
+
+class Asker(State):
+    said: str = ""
+
+
+asker = Graph("asker", Asker)
+
+
+@asker.node(then=END)
+def ask(state: Asker, ctx: Context) -> dict[str, Any]:
+    child = ctx.spawn("teller", {"word": "tea"})
+    return {"said": ctx.join([child]).results[0]["word"]}
+
+
+def test_encrypted_channels_of_a_child_are_plain_in_a_play() -> None:
+    thread = Harness(asker, agents=[teller]).play()
+    assert (thread.status, thread.state) == ("succeeded", {"said": "TEA"})
+    assert thread.children[0].state == {"word": "TEA"}
