@@ -96,7 +96,7 @@ def tell(state: Secret, ctx: Context) -> dict[str, Any]:
 
 
 class Asker(State):
-    said: str = ""
+    word: str = ""
 
 
 asker = Graph("asker", Asker)
@@ -105,10 +105,10 @@ asker = Graph("asker", Asker)
 @asker.node(then=END)
 def ask(state: Asker, ctx: Context) -> dict[str, Any]:
     child = ctx.spawn("teller", {"word": "tea"})
-    return {"said": ctx.join([child]).results[0]["word"]}
+    return {"word": ctx.join([child]).results[0]["word"]}
 
 
 def test_encrypted_channels_of_a_child_are_plain_in_a_play() -> None:
     thread = Harness(asker, agents=[teller]).play()
-    assert (thread.status, thread.state) == ("succeeded", {"said": "TEA"})
+    assert (thread.status, thread.state) == ("succeeded", {"word": "TEA"})
     assert thread.children[0].state == {"word": "TEA"}
