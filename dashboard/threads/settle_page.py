@@ -15,7 +15,7 @@ from dashboard.identity.permissions import allowed_actions, require
 from dashboard.kit.action import read
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
-from dashboard.threads.page import effect_question
+from dashboard.threads.page.effect_question import effect_question_of, inputs_of
 from dashboard.threads.settle import SETTLE, result_given
 
 
@@ -30,15 +30,18 @@ def settle(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     reason = request.POST.get("f-reason", "").strip()
 
     def form(problems: dict[str, str], status: int) -> HttpResponse:
-        query = effect_question.effect_question_of(thread)
-        inputs = (
-            ()
-            if query is None
-            else effect_question.inputs_of(
-                query.question, result=text, reason=reason, errors=problems
-            )
+        effect_question = effect_question_of(thread)
+        fields = (
+            inputs_of(effect_question.question, result=text, reason=reason, errors=problems)
+            if effect_question
+            else ()
         )
-        context = {"thread": thread, "asked": query, "fields": inputs, "errors": problems}
+        context = {
+            "thread": thread,
+            "effect_question": effect_question,
+            "fields": fields,
+            "errors": problems,
+        }
         return render(request, "threads/settle.html", context, status=status)
 
     if request.method != "POST":

@@ -358,7 +358,7 @@ def thread_note(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         # Whom it waits for stands in a region that follows them.
         "why": None if page.why and page.why.kind == "children" else page.why,
         "thread_approvals": page.approvals,
-        "asked": None if page.past else page.effect_question,
+        "effect_question": None if page.past else page.effect_question,
         "may_settle": allowed_actions(Class(roles), page.thread)["settle"],
         "rights": rights_of(roles),
         "failure": page.failure,
