@@ -9,13 +9,11 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
@@ -31,8 +29,9 @@ from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import Action, read
 from dashboard.kit.inputs import declared, from_texts
 from dashboard.kit.pages.addresses import takes
-from dashboard.kit.pages.base import SeeOther, flash, flash_refusal
+from dashboard.kit.pages.base import SeeOther, flash
 from dashboard.kit.pages.forms import posted, problems_of
+from dashboard.kit.pages.record_pages import actor, page, pressed
 from dashboard.models import MODES
 
 from .mcp_servers import (
@@ -70,7 +69,7 @@ STATES = {"changed": 0, "new": 1, "accepted": 2}
 @takes()
 def index(request: HttpRequest) -> HttpResponse:
     """All servers, and how many of their tools have to be accepted."""
-    who = _actor(request)
+    who = actor(request)
     waiting = queries.waiting(who.workspace)
     servers = [
         {
@@ -124,7 +123,7 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
 
 def _form(request: HttpRequest, row: ServerRow | None) -> HttpResponse:
     """The form of a server; what is refused comes back as it was written."""
-    who, problems, status = _actor(request), dict[str, str](), 200
+    who, problems, status = actor(request), dict[str, str](), 200
     texts, opened = posted(request), _opened(row) if row else {}
     if request.method == "POST":
         try:
@@ -162,19 +161,15 @@ def _button(
     """A POST that leads back to the server with what was done, or why it was not."""
 
     @require_POST
-    def pressed(request: HttpRequest, server_id: UUID) -> HttpResponse:
-        try:
+    def button(request: HttpRequest, server_id: UUID) -> HttpResponse:
+        def act() -> str:
             wanted = read(action.takes, values(request.POST))
-            flash(request, action.done(wanted, action.run(_actor(request), wanted, server_id)))
-        except Forbidden:
-            raise
-        except Missing as error:
-            raise Http404 from error
-        except ActionError as error:
-            flash_refusal(request, error)
-        return SeeOther(reverse("admin:mcp_servers") if action is REMOVE else _url(server_id))
+            return action.done(wanted, action.run(actor(request), wanted, server_id))
 
-    return pressed
+        back = reverse("admin:mcp_servers") if action is REMOVE else _url(server_id)
+        return pressed(request, act, back)
+
+    return button
 
 
 def _seen(form: QueryDict) -> dict[str, Any]:
@@ -190,13 +185,9 @@ mode = _button(MODE, lambda form: {name: form.get(name, "") for name in ("tool",
 remove = _button(REMOVE)
 
 
-def _actor(request: HttpRequest) -> Actor:
-    return cast(Actor, cast(Any, admin.site).member(request).actor)
-
-
 def _known(request: HttpRequest, server_id: UUID) -> tuple[ServerRow, list[ToolRow]]:
     try:
-        return mcp_server(_actor(request), server_id)
+        return mcp_server(actor(request), server_id)
     except Missing as error:
         raise Http404 from error
 
@@ -282,10 +273,5 @@ def _url(server_id: UUID) -> str:
 def _page(
     request: HttpRequest, template: str, title: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    everything = {
-        **admin.site.each_context(request),
-        "title": title,
-        "may_change": may(_actor(request), "mcp"),
-        **context,
-    }
-    return render(request, template, everything, status=status)
+    context["may_change"] = may(actor(request), "mcp")
+    return page(request, template, title, context, status=status)

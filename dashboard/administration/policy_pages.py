@@ -6,13 +6,11 @@ Auditors read these pages, admins change what they say.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, cast
 from uuid import UUID
 
-from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
@@ -40,7 +38,8 @@ from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import read
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
-from dashboard.kit.pages.base import SeeOther, flash, flash_refusal
+from dashboard.kit.pages.base import SeeOther, flash
+from dashboard.kit.pages.record_pages import actor, page, pressed
 
 from .policy_examples import examples, tools_by_name
 
@@ -58,7 +57,7 @@ def cap(request: HttpRequest) -> HttpResponse:
     """Make or change a spend cap; what is refused comes back as it was written."""
     texts = forms.posted(request)
     try:
-        flash(request, caps.set_by_form(_actor(request), texts))
+        flash(request, caps.set_by_form(actor(request), texts))
     except (Forbidden, Missing):
         raise
     except ActionError as error:
@@ -70,7 +69,7 @@ def _index(
     request: HttpRequest, texts: Mapping[str, str], problems: Mapping[str, str], status: int = 200
 ) -> HttpResponse:
     """The policies, the caps, and the form of a cap with what was written and refused."""
-    who = _actor(request)
+    who = actor(request)
     rows = queries_policies.policies(who.workspace)
     return _page(
         request,
@@ -107,7 +106,7 @@ def change(request: HttpRequest, policy_id: UUID) -> HttpResponse:
 
 
 def _form(request: HttpRequest, row: VersionRow | None) -> HttpResponse:
-    who = _actor(request)
+    who = actor(request)
     posted = request.method == "POST"
     form = PolicyForm(request.POST if posted else None, initial=form_of(row) if row else None)
     begins = examples(who.workspace)
@@ -225,41 +224,29 @@ def _button(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 
     @require_POST
     @wraps(view)
-    def pressed(request: HttpRequest, **ids: UUID) -> HttpResponse:
-        try:
-            flash(request, view(request, **ids))
-        except Forbidden:
-            raise
-        except Missing as error:
-            raise Http404 from error
-        except ActionError as error:
-            flash_refusal(request, error)
-        return SeeOther(reverse("admin:policies"))
+    def button(request: HttpRequest, **ids: UUID) -> HttpResponse:
+        return pressed(request, partial(view, request, **ids), reverse("admin:policies"))
 
-    return pressed
+    return button
 
 
 @_button
 def switch(request: HttpRequest, policy_id: UUID) -> str:
     """On or off."""
     wanted = PolicyChange(active=request.POST.get("active") == "1")
-    return CHANGE.done(wanted, CHANGE.run(_actor(request), wanted, policy_id))
+    return CHANGE.done(wanted, CHANGE.run(actor(request), wanted, policy_id))
 
 
 @_button
 def move(request: HttpRequest, policy_id: UUID) -> str:
     """Move a policy to another position in the order."""
     wanted = read(PolicyChange, {"position": _number(request, "position")})
-    return CHANGE.done(wanted, CHANGE.run(_actor(request), wanted, policy_id))
-
-
-def _actor(request: HttpRequest) -> Actor:
-    return cast(Actor, cast(Any, admin.site).member(request).actor)
+    return CHANGE.done(wanted, CHANGE.run(actor(request), wanted, policy_id))
 
 
 def _policy(request: HttpRequest, policy_id: UUID) -> VersionRow:
     try:
-        return queries_policies.policy(policy_id, workspace=_actor(request).workspace)
+        return queries_policies.policy(policy_id, workspace=actor(request).workspace)
     except NotFound as error:
         raise Http404 from error
 
@@ -278,10 +265,5 @@ def _url(row: VersionRow) -> str:
 def _page(
     request: HttpRequest, template: str, title: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    everything = {
-        **admin.site.each_context(request),
-        "title": title,
-        "may_change": may(_actor(request), "policy"),
-        **context,
-    }
-    return render(request, template, everything, status=status)
+    context["may_change"] = may(actor(request), "policy")
+    return page(request, template, title, context, status=status)

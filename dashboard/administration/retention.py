@@ -9,11 +9,9 @@ from datetime import datetime
 from typing import Annotated, Any, Final, cast
 from uuid import UUID
 
-from django.contrib import admin
 from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 from pydantic import Field, RootModel
@@ -35,6 +33,7 @@ from dashboard.identity.permissions import Actor, may, require
 from dashboard.kit.action import Action, Preview, read
 from dashboard.kit.command import listing, off_verb, show_row, verb
 from dashboard.kit.inputs import declared, from_texts
+from dashboard.kit.pages import record_pages
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash
 from dashboard.kit.pages.forms import posted, problems_of
@@ -227,7 +226,7 @@ CHOICES: Final[Mapping[str, Sequence[Option]]] = {
 @takes()
 def page(request: HttpRequest) -> HttpResponse:
     """All rules; a form that counts the threads due by a new one, then sets it."""
-    who = cast(Actor, cast(Any, admin.site).member(request).actor)
+    who = record_pages.actor(request)
     texts, status = posted(request), 200
     context: dict[str, Any] = {"errors": {}}
     if request.method == "POST":
@@ -249,14 +248,13 @@ def page(request: HttpRequest) -> HttpResponse:
     shown = retention_rules(who).results
     names = people(one.set_by for one in shown)
     context |= {
-        **admin.site.each_context(request),
-        "title": "Set a retention rule",
         "declared": _declared(texts, context["errors"]),
         "rules": [{"row": one, "by": names.get(one.set_by, one.set_by)} for one in shown],
         "agents": sorted({row.agent for row in queries.agents(workspace=who.workspace)}),
         "may_change": may(who, "retention"),
     }
-    return render(request, "administration/retention.html", context, status=status)
+    template, title = "administration/retention.html", "Set a retention rule"
+    return record_pages.page(request, template, title, context, status=status)
 
 
 def _done(request: HttpRequest, message: str) -> HttpResponse:

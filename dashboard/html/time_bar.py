@@ -96,22 +96,46 @@ def timebar(
     path = head_path(rows, tip)[::-1]
     if len(path) < 2:
         return None
-    ids = [row.id for row in path]
-    parents = {row.id: row.parent for row in rows}
-    at: UUID | None = selected or tip
-    while at is not None and at not in ids:
-        at = parents.get(at)
-    index = ids.index(at) if at is not None else len(ids) - 1
-    shown = next((row for row in rows if row.id == selected), path[index])
-    known = times or {}
-    before = path[index - 1] if index else None
-    after = path[index + 1] if index + 1 < len(path) else None
+    at = _place_on(path, rows, selected or tip)
+    index = next((i for i, row in enumerate(path) if row.id == at), len(path) - 1)
     # Around the selected one, and as many as fit at either end.
     low = max(min(index - limit // 2, len(path) - limit), 0)
-    path, index = path[low : low + limit], index - low
-    weights = [list(_weights(known.get(row.id))) for row in path]
-    tail = TAILS.get(thread.status, 0.0) if path[-1].id == thread.head else 0.0
-    scale = (100.0 - tail) / sum(weight for parts in weights for _, weight in parts)
+    drawn = path[low : low + limit]
+    tail = TAILS.get(thread.status, 0.0) if drawn[-1].id == thread.head else 0.0
+    segments, end = _segments(drawn, times or {}, 100.0 - tail, at)
+    chosen = segments[index - low]
+    return TimeBar(
+        segments=tuple(segments),
+        knob=round(chosen.x + chosen.width, 2),
+        shown=next((row for row in rows if row.id == selected), path[index]),
+        before=path[index - 1] if index else None,
+        after=path[index + 1] if index + 1 < len(path) else None,
+        tail_x=round(end, 2) if tail else None,
+        tail_width=tail,
+        forks=tuple(_fork_marks(segments, forks)),
+    )
+
+
+def _place_on(
+    path: Sequence[CheckpointRow], rows: Sequence[CheckpointRow], checkpoint: UUID | None
+) -> UUID | None:
+    """The checkpoint, or the one of the path where its way was left; None where it never met it."""
+    ids = {row.id for row in path}
+    parents = {row.id: row.parent for row in rows}
+    while checkpoint is not None and checkpoint not in ids:
+        checkpoint = parents.get(checkpoint)
+    return checkpoint
+
+
+def _segments(
+    path: Sequence[CheckpointRow], times: Mapping[UUID, Times], whole: float, at: UUID | None
+) -> tuple[list[Segment], float]:
+    """(the segments of a path that share a width, in per cent of the bar, where the last one ends).
+
+    `at` is the selected one.
+    """
+    weights = [list(_weights(times.get(row.id))) for row in path]
+    scale = whole / sum(weight for parts in weights for _, weight in parts)
     segments, x = [], 0.0
     for row, parts in zip(path, weights, strict=True):
         width = sum(weight for _, weight in parts) * scale
@@ -123,22 +147,12 @@ def timebar(
                 width=round(max(width - 0.3, 0.4), 2),
                 label=label if len(label) < width * 1.15 else "",
                 selected=row.id == at,
-                times=known.get(row.id),
+                times=times.get(row.id),
                 pieces=tuple(_pieces(parts, x, scale)),
             )
         )
         x += width
-    chosen = segments[index]
-    return TimeBar(
-        segments=tuple(segments),
-        knob=round(chosen.x + chosen.width, 2),
-        shown=shown,
-        before=before,
-        after=after,
-        tail_x=round(x, 2) if tail else None,
-        tail_width=tail,
-        forks=tuple(_fork_marks(segments, forks)),
-    )
+    return segments, x
 
 
 def _fork_marks(segments: Sequence[Segment], forks: Sequence[ThreadRow]) -> Iterator[ForkMark]:

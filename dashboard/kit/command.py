@@ -47,22 +47,15 @@ def verb(
     """
     if (action.preview is None) is not (plan_table is None and question is None):
         raise TypeError(f"{action.name} shows its plan nowhere, or one that it does not have")
-    named = {**action.arguments, **(names or {})}
-    without = {*without, *(name for name, argument in named.items() if not argument)}
-    # Arguments without a dash stand in the order of `names`, which need not be that of the fields.
-    places = [name for name, one in named.items() if one and not one[0].startswith("--")]
-    fields = dict.fromkeys([*places, *action.takes.model_fields])
-    words = {name: named.get(name, ()) for name in fields}
-    values_of_verb, by_word = dict(fixed or {}), dict(finds or {}).items()
-    for name in (*without, *values_of_verb):
-        del words[name]
+    values_of_verb, by_word = dict(fixed or {}), dict(finds or {})
+    words = _argument_words(action, names or {}, {*without, *values_of_verb})
 
     def act(command: PersonalCommand) -> None:
         options, actor = command.options, command.actor(action.right)
         kind = action.target
         target = [kind.find(actor, options[kind.name])] if kind else []
         values = values_of_verb | _values(action, words, options)
-        values |= {name: find(actor, values[name]) for name, find in by_word if name in values}
+        values |= {n: find(actor, values[n]) for n, find in by_word.items() if n in values}
         if beside:
             values |= beside[1](options)
         wanted = read(action.takes, values)
@@ -81,9 +74,7 @@ def verb(
             command.say(note(result))
 
     def arguments(parser: argparse.ArgumentParser) -> None:
-        if kind := action.target:
-            parser.add_argument(kind.name, metavar=kind.metavar, help=kind.help)
-        _add_options(parser, action, words, dict(by_word))
+        _add_arguments(parser, action, words, by_word)
         if beside:
             beside[0](parser)
         if action.versioned:
@@ -156,12 +147,27 @@ def show_row(table_of: Callable[[Any], Table]) -> Callable[..., None]:
     return show
 
 
-def _add_options(
+def _argument_words(
+    action: Action[Any, Any], names: Mapping[str, Sequence[str]], without: Collection[str]
+) -> dict[str, Sequence[str]]:
+    """The words of the argument of each field that has one, empty for an option of its name."""
+    named = {**action.arguments, **names}
+    # Arguments without a dash stand in the order of `names`, which need not be that of the fields.
+    places = [name for name, one in named.items() if one and not one[0].startswith("--")]
+    fields = dict.fromkeys([*places, *action.takes.model_fields])
+    skipped = {*without, *(name for name, argument in named.items() if not argument)}
+    return {name: named.get(name, ()) for name in fields if name not in skipped}
+
+
+def _add_arguments(
     parser: argparse.ArgumentParser,
     action: Action[Any, Any],
     words: Mapping[str, Sequence[str]],
     finds: Collection[str],
 ) -> None:
+    """Declare the argument of the target, and of each field that has one."""
+    if kind := action.target:
+        parser.add_argument(kind.name, metavar=kind.metavar, help=kind.help)
     group: Any = None
     takes: type[RequestShape] = action.takes
     inputs = inputs_of(takes)

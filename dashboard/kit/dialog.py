@@ -44,8 +44,13 @@ def dialog(
 
     Without `back` that is the page of its target. `fields` are those that a person fills in and the
     template does not draw itself, `address` the parameters that the page takes, `values` reads the
-    input where a form says it otherwise than by a text a field. With a preview nothing is done
-    before somebody saw the plan of the same selection; `do=count` plans again.
+    input where a form says it otherwise than by a text a field.
+
+    1. Check the right, read what was sent and plan the selection, where there is a preview.
+    2. Ask `shown` for what the page says; a target that allows it no more is refused.
+    3. A GET and `do=count` show the form with the plan.
+    4. Refuse a selection whose plan nobody saw.
+    5. Perform the action and lead on; a refusal comes back beside its field.
     """
 
     @require_http_methods(["GET", "POST"])
@@ -56,12 +61,7 @@ def dialog(
         require(who, action.right)
         posted = request.method == "POST"
         texts = (request.POST if posted else request.GET).dict()
-        problems: dict[str, str] = {}
-        chosen = plan = None
-        try:
-            chosen, plan = _plan(action, who, texts, target)
-        except errors.Invalid as error:
-            problems = forms.problems_of(error)
+        chosen, plan, problems = _planned(action, who, texts, target)
         seen = _canonical(chosen) if chosen else ""
         leads = reverse(back) if back else reverse(action.page, args=[*target.values()])
         try:
@@ -69,12 +69,11 @@ def dialog(
         except errors.NotAllowedNow as error:
             return refused(request, error, back="" if back else leads)
 
-        def form(status: int) -> HttpResponse:
+        def form(problems: Mapping[str, str], status: int) -> HttpResponse:
+            options = more.get("options", {})
             context = {
                 "address": request.path,
-                "fields": _focused(
-                    fields_of(action.takes, fields, texts, problems, more.get("options", {}))
-                ),
+                "fields": _focused(fields_of(action.takes, fields, texts, problems, options)),
                 "errors": problems,
                 "plan": plan,
                 "seen": seen,
@@ -85,22 +84,20 @@ def dialog(
             return render(request, template, context, status=status)
 
         if not posted or texts.get("do") == "count":
-            return form(422 if problems else 200)
+            return form(problems, 422 if problems else 200)
         if not problems and texts.get("seen", "") != seen:
             problems = {forms.WHOLE: CHANGED}
         if problems:
-            return form(422)
+            return form(problems, 422)
         try:
-            wanted = read(
-                action.takes, values(texts) if values else from_texts(action.takes, texts)
-            )
+            payload = values(texts) if values else from_texts(action.takes, texts)
+            wanted = read(action.takes, payload)
             version = version_of(request) if action.versioned else None
             result = action.run(who, wanted, *target.values(), expected_version=version)
         except (errors.Forbidden, errors.Missing, errors.NeedsSecondPerson):
             raise
         except errors.ActionError as error:
-            problems = forms.problems_of(error)
-            return form(error.status)
+            return form(forms.problems_of(error), error.status)
         flash(request, action.done(wanted, result))
         return SeeOther(leads)
 
@@ -108,14 +105,17 @@ def dialog(
     return page
 
 
-def _plan(
+def _planned(
     action: Action[Any, Any], who: Actor, texts: Mapping[str, str], target: Mapping[str, UUID]
-) -> tuple[Any, Any]:
-    """(the selection of a preview, its plan), both None without a preview; raises Invalid."""
+) -> tuple[Any, Any, dict[str, str]]:
+    """(the selection of a preview, its plan, what was refused of it); None without a preview."""
     if action.preview is None:
-        return None, None
-    chosen = read(action.preview.takes, from_texts(action.preview.takes, texts))
-    return chosen, action.plan(who, chosen, *target.values())
+        return None, None, {}
+    try:
+        chosen = read(action.preview.takes, from_texts(action.preview.takes, texts))
+        return chosen, action.plan(who, chosen, *target.values()), {}
+    except errors.Invalid as error:
+        return None, None, forms.problems_of(error)
 
 
 def _canonical(chosen: BaseModel) -> str:

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
@@ -82,73 +82,116 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"gatepost_{name}", text, value=value)
 
 
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(f"gatepost_{name}", text, value=value)
+
+
+def _gauges(
+    name: str, text: str, label: str, values: Iterable[tuple[str, float]]
+) -> GaugeMetricFamily:
+    """A gauge with one value for each word of its label."""
+    gauge = GaugeMetricFamily(f"gatepost_{name}", text, labels=[label])
+    for word, value in values:
+        gauge.add_metric([word], value)
+    return gauge
+
+
 def _installation() -> Iterator[Metric]:
-    result, request = thread_figures.figures(), approval_figures.figures()
-    threads = GaugeMetricFamily(
-        "gatepost_threads", "Threads by status; up to 10,001 per workspace.", labels=["status"]
+    threads = thread_figures.figures()
+    yield from _threads(threads)
+    yield from _workers(threads)
+    yield from _delays(threads)
+    yield from _approvals(approval_figures.figures())
+    yield from _outbox(news.lag())
+    yield from _verification(threads)
+    yield from _anchors()
+    yield from _spans()
+
+
+def _threads(figures: thread_figures.Figures) -> Iterator[Metric]:
+    yield _gauges(
+        "threads",
+        "Threads by status; up to 10,001 per workspace.",
+        "status",
+        ((str(status), n) for status, n in sorted(figures.statuses.items())),
     )
-    for status, n in sorted(result.statuses.items()):
-        threads.add_metric([str(status)], n)
-    yield threads
-    waiting = GaugeMetricFamily(
-        "gatepost_queue_threads", "Threads that wait for a worker, up to 10,001.", labels=["queue"]
+    yield _gauges(
+        "queue_threads",
+        "Threads that wait for a worker, up to 10,001.",
+        "queue",
+        ((queue.queue, queue.threads) for queue in figures.queues),
     )
-    oldest = GaugeMetricFamily(
-        "gatepost_queue_oldest_seconds",
+    yield _gauges(
+        "queue_oldest_seconds",
         "How long the first thread of the queue has been waiting.",
-        labels=["queue"],
+        "queue",
+        ((queue.queue, queue.oldest_seconds) for queue in figures.queues),
     )
-    for queue in result.queues:
-        waiting.add_metric([queue.queue], queue.threads)
-        oldest.add_metric([queue.queue], queue.oldest_seconds)
-    yield waiting
-    yield oldest
-    yield CounterMetricFamily(
-        "gatepost_lease_takeovers",
+
+
+def _workers(figures: thread_figures.Figures) -> Iterator[Metric]:
+    yield _counter(
+        "lease_takeovers",
         "Leases that ran out and were taken over, up to 100,000.",
-        value=result.takeovers,
+        figures.takeovers,
     )
-    yield CounterMetricFamily(
-        "gatepost_steps_fenced",
+    yield _counter(
+        "steps_fenced",
         "Steps refused because their worker had lost its lease, up to 100,000.",
-        value=result.fenced,
+        figures.fenced,
     )
-    yield _gauge("workers", "Workers that lately answered their canary.", result.workers)
-    yield _gauge("worker_slots", "Slots of those workers.", result.slots)
-    if result.unswept_seconds is not None:
+    yield _gauge("workers", "Workers that lately answered their canary.", figures.workers)
+    yield _gauge("worker_slots", "Slots of those workers.", figures.slots)
+    yield _counter(
+        "messages_refused",
+        "Messages in the queues of workers that are no doorbell, dropped unread.",
+        figures.messages_refused,
+    )
+
+
+def _delays(figures: thread_figures.Figures) -> Iterator[Metric]:
+    """Delays of background work: the sweep, timers, readers, buffered input."""
+    if figures.unswept_seconds is not None:
         yield _gauge(
-            "sweep_overdue_seconds", "How long no worker has been sweeping.", result.unswept_seconds
+            "sweep_overdue_seconds",
+            "How long no worker has been sweeping.",
+            figures.unswept_seconds,
         )
     yield _gauge(
-        "timer_late_seconds", "How late the most overdue timer is.", result.timer_late_seconds
+        "sweep_rows_set_aside",
+        "Due rows that failed in the sweep and are tried again later, up to 10,000.",
+        figures.rows_set_aside,
+    )
+    yield _gauge(
+        "timer_late_seconds", "How late the most overdue timer is.", figures.timer_late_seconds
     )
     yield _gauge(
         "reading_horizon_seconds",
         "How far readers across threads stay behind: age of the first event that they may not see.",
-        result.horizon_seconds,
+        figures.horizon_seconds,
     )
-    undrained = GaugeMetricFamily(
-        "gatepost_drain_lag_seconds",
+    yield _gauges(
+        "drain_lag_seconds",
         "Age of the oldest entry that was accepted and is not yet part of its working thread.",
-        labels=["buffer"],
+        "buffer",
+        [("input", figures.undrained_seconds)],
     )
-    undrained.add_metric(["input"], result.undrained_seconds)
-    yield undrained
-    yield _gauge("approvals_waiting", "Requests for approval that are open.", request.waiting)
+
+
+def _approvals(figures: approval_figures.ApprovalFigures) -> Iterator[Metric]:
+    yield _gauge("approvals_waiting", "Requests for approval that are open.", figures.waiting)
     yield _gauge(
-        "approvals_oldest_seconds", "Age of the oldest open request.", request.oldest_seconds
+        "approvals_oldest_seconds", "Age of the oldest open request.", figures.oldest_seconds
     )
-    yield _gauge(
-        "sweep_rows_set_aside",
-        "Due rows that failed in the sweep and are tried again later, up to 10,000.",
-        result.rows_set_aside,
+    decided = CounterMetricFamily(
+        "gatepost_decisions", "Decisions by verdict, up to 100,000 each.", labels=["verdict"]
     )
-    yield CounterMetricFamily(
-        "gatepost_messages_refused",
-        "Messages in the queues of workers that are no doorbell, dropped unread.",
-        value=result.messages_refused,
-    )
-    lag = news.lag()
+    for verdict, n in sorted(figures.decided.items()):
+        decided.add_metric([verdict], n)
+    yield decided
+
+
+def _outbox(lag: news.Lag) -> Iterator[Metric]:
     yield _gauge("outbox_news", "News in the outbox that nobody has taken yet.", lag.news)
     yield _gauge(
         "outbox_lag_seconds", "Age of the oldest news that nobody has taken.", lag.news_seconds
@@ -160,20 +203,15 @@ def _installation() -> Iterator[Metric]:
         lag.delivery_seconds,
     )
     yield _gauge("deliveries_failed", "Messages given up, up to 10,000.", lag.failed)
-    yield _gauge("records_damaged", "Records that a verification found damaged.", result.damaged)
+
+
+def _verification(figures: thread_figures.Figures) -> Iterator[Metric]:
+    yield _gauge("records_damaged", "Records that a verification found damaged.", figures.damaged)
     yield _gauge(
         "verification_age_seconds",
         "How long ago everything was last verified; of several workspaces the longest.",
-        result.unverified_seconds,
+        figures.unverified_seconds,
     )
-    yield from _anchors()
-    decided = CounterMetricFamily(
-        "gatepost_decisions", "Decisions by verdict, up to 100,000 each.", labels=["verdict"]
-    )
-    for verdict, n in sorted(request.decided.items()):
-        decided.add_metric([verdict], n)
-    yield decided
-    yield from _spans()
 
 
 def _anchors() -> Iterator[Metric]:
@@ -181,14 +219,12 @@ def _anchors() -> Iterator[Metric]:
     names = [one.name for one in settings.GATEPOST_ANCHORS]
     if not names:
         return
-    ages = GaugeMetricFamily(
-        "gatepost_anchor_age_seconds",
+    yield _gauges(
+        "anchor_age_seconds",
         "How long ago a destination has last confirmed an anchor.",
-        labels=["destination"],
+        "destination",
+        ((row.name, row.gap_seconds) for row in standings(names)),
     )
-    for row in standings(names):
-        ages.add_metric([row.name], row.gap_seconds)
-    yield ages
     late = len(sender.late())
     yield _gauge("anchors_late", "Destinations without new anchors, or without all events.", late)
 
@@ -198,12 +234,8 @@ def _spans() -> Iterator[Metric]:
     exported = export_figures(SPAN_EXPORT)
     if exported is None:
         return
-    yield CounterMetricFamily(
-        "gatepost_spans_sent", "Spans that the collector took.", value=exported.sent
-    )
-    yield CounterMetricFamily(
-        "gatepost_spans_dropped", "Spans that it did not take for too long.", value=exported.dropped
-    )
+    yield _counter("spans_sent", "Spans that the collector took.", exported.sent)
+    yield _counter("spans_dropped", "Spans that it did not take for too long.", exported.dropped)
     yield _gauge(
         "spans_lag_seconds", "Age of the first event without a span.", exported.lag_seconds
     )

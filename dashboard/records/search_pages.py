@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -29,7 +27,8 @@ from dashboard.errors import Invalid
 from dashboard.fields.filters import form_inputs, page_values
 from dashboard.fields.parameters import CURSOR, TEXT_MAX, one_of
 from dashboard.identity.people import people
-from dashboard.identity.permissions import Actor, may
+from dashboard.identity.permissions import may
+from dashboard.kit.pages import record_pages
 from dashboard.kit.pages.addresses import refuse_value, takes
 from dashboard.records.exports.rows import FORMS
 from dashboard.threads.capsules.downloads import download
@@ -69,7 +68,7 @@ class Line:
 @takes(p=CURSOR, **TAKEN)
 def search(request: HttpRequest) -> HttpResponse:
     """The form and a page of answers; before a question the newest events."""
-    who = cast(Actor, cast(Any, admin.site).member(request).actor)
+    who = record_pages.actor(request)
     values = _texts(request)
     cursor = request.GET.get("p", "")
     fault, answers, status = "", NOTHING, 200
@@ -82,8 +81,6 @@ def search(request: HttpRequest) -> HttpResponse:
     words = named(values)
     integrity = integrity_of_answers(who, answers)
     context = {
-        **admin.site.each_context(request),
-        "title": "Search the record",
         "values": values,
         "named": words,
         "fault": fault,
@@ -104,7 +101,8 @@ def search(request: HttpRequest) -> HttpResponse:
         "text_max": TEXT_MAX,
         "saved": question_bar(who, words, wrong=bool(fault)),
     }
-    return render(request, "records/search.html", context, status=status)
+    template, title = "records/search.html", "Search the record"
+    return record_pages.page(request, template, title, context, status=status)
 
 
 @takes(p=CURSOR, form=one_of(FORMS), **TAKEN)
@@ -112,7 +110,7 @@ def export(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
     """The same events as a file; a part of them where there are many."""
     if request.method != "GET":
         raise PermissionDenied("An export is read, and recorded, by GET.")
-    who = cast(Actor, cast(Any, admin.site).member(request).actor)
+    who = record_pages.actor(request)
     cursor = request.GET.get("p", "")
     try:
         part = export_records(

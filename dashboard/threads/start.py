@@ -69,24 +69,20 @@ def start_or_continue(
     input or config than its own is refused, never dropped.
     `external` announces an agent that works elsewhere and needs no code of ours. `traceparent` is
     the caller's trace context; malformed it is ignored, as W3C wants.
+
+    1. Check the right and each text, then find the version of the agent.
+    2. Continue the thread of this name, where there is one.
+    3. Judge the input and start; where somebody else was quicker, continue their thread.
     """
     require(actor, "start")
-    check_text("$.agent", agent, AGENT_MAX, required=True)
-    if is_of_gateway(agent):
-        # The gateway goes by the names of its threads: somebody else's would answer its clients.
-        raise Invalid("$.agent", f"begins with {GATEWAY_AGENT}: only the MCP gateway starts these")
-    check_text("$.title", title, TITLE_MAX)
-    if name is not None:
-        check_text("$.name", name, NAME_MAX, required=True)
-    check_labels(labels or {})
-    check_config(config or {})
+    _check_texts(agent, title, name, labels or {}, config or {})
     version = _version(actor, agent, external)
     check_node("$.pause_at", pause_at, version)
     if name is not None:
         # Before the input is judged: a caller that only wants to continue need not repeat it.
         known = queries.thread_named(name, agent=agent, workspace=actor.workspace)
         if known is not None:
-            _go_on(actor, known, input=input, config=config, pause_at=pause_at)
+            _continue_thread(actor, known, input=input, config=config, pause_at=pause_at)
             return known.id, False
     resulting_state(version, _defaults(version), input, workspace=actor.workspace, within="input")
     try:
@@ -105,9 +101,28 @@ def start_or_continue(
         )
     except AlreadyStarted as result:
         other = queries.thread(result.facts["thread"], workspace=actor.workspace)
-        _go_on(actor, other, input=input, config=config, pause_at=pause_at)
+        _continue_thread(actor, other, input=input, config=config, pause_at=pause_at)
         return other.id, False
     return thread, True
+
+
+def _check_texts(
+    agent: str,
+    title: str,
+    name: str | None,
+    labels: Mapping[str, str],
+    config: Mapping[str, Any],
+) -> None:
+    """Raise Invalid for what no start may be called, labelled or configured with."""
+    check_text("$.agent", agent, AGENT_MAX, required=True)
+    if is_of_gateway(agent):
+        # The gateway goes by the names of its threads: somebody else's would answer its clients.
+        raise Invalid("$.agent", f"begins with {GATEWAY_AGENT}: only the MCP gateway starts these")
+    check_text("$.title", title, TITLE_MAX)
+    if name is not None:
+        check_text("$.name", name, NAME_MAX, required=True)
+    check_labels(labels)
+    check_config(config)
 
 
 def _version(actor: Actor, agent: str, external: Announcement | None) -> AgentRow:
@@ -146,7 +161,7 @@ def _check_schemas(external: Announcement) -> None:
         check_schema(tool.get("schema") or {}, f"{deltas.at('$.external.tools', name)}.schema")
 
 
-def _go_on(
+def _continue_thread(
     actor: Actor,
     thread: ThreadRow,
     *,

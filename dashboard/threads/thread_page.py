@@ -91,7 +91,7 @@ def _page(
     *,
     status: int = 200,
     row: ThreadRow | None = None,
-    typed: Mapping[str, str] | None = None,
+    typed: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
     """The thread as its own address with this query shows it."""
     query = query or {}
@@ -123,7 +123,8 @@ def _control(
 ) -> HttpResponse:
     """Do it and show the page again, by 303 when it is done, else as it is with the reason.
 
-    `opposite` names the page's verb that takes it back, `typed` is shown again after a refusal.
+    `opposite` names the page's verb that takes it back, `typed` is shown again after a refusal,
+    beside the `problems` of its inputs.
     """
     if request.method == "GET":
         # Somebody reloads the answer to a refusal; its polls want the thread's regions.
@@ -142,7 +143,8 @@ def _control(
         raise
     except errors.ActionError as error:
         flash_refusal(request, error)
-        return _page(request, thread_id, status=error.status, typed=typed)
+        again = {**typed, "problems": forms.problems_of(error)} if typed else None
+        return _page(request, thread_id, status=error.status, typed=again)
     if text := done(result):
         undo = reverse(opposite, args=[thread_id]) if opposite else ""
         flash(request, text, opposite=undo)

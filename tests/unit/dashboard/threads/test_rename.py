@@ -57,7 +57,10 @@ def test_a_title_that_is_refused_is_still_in_the_form(
     assert (answer.status_code, title_of(cast, thread)) == (422, former)
     assert why in text
     assert "$.title" not in text, "a path is for programs"
-    assert not title or f'value="{title}"' in text
+    field = text.partition('id="renaming" open')[2].partition("</details>")[0]
+    assert f'value="{title}"' in field
+    assert 'aria-invalid="true"' in field
+    assert 'class="err"' in field
 
 
 def test_who_was_slower_reads_the_new_title_and_keeps_what_was_typed(
