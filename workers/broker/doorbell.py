@@ -1,4 +1,4 @@
-"""Read a message from a queue: a doorbell with one id, or garbage.
+"""Messages of a queue: what a doorbell with one id consists of, and how it is told from garbage.
 
 Of a message only the id that it carries counts and what it says of its request. A plain message in
 the rest of Celery's protocol follows, so nobody who can write to the broker reaches the options of
@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -41,6 +41,25 @@ def _worker(name: str) -> str:
 
 # Task -> its one argument, checked. A task that is not named here is never called by a message.
 READERS: Final[dict[str, Callable[[str], str]]] = {TASK: _thread, CANARY: _worker}
+
+
+def body(name: str) -> list[Any]:
+    """The arguments of a doorbell, as Celery's protocol 2 has them."""
+    return [[name], {}, {}]
+
+
+def headers(task: str, *, expires: float | None = None) -> dict[str, Any]:
+    """The headers of a new doorbell; nobody takes it later than `expires` seconds from now."""
+    ident = str(uuid4())
+    until = None if expires is None else datetime.now(UTC) + timedelta(seconds=expires)
+    return {
+        "lang": "py",
+        "task": task,
+        "id": ident,
+        "root_id": ident,
+        "expires": until and until.isoformat(),
+        **trace_ids.headers(),
+    }
 
 
 def read(text: bytes, key: str) -> str | None:
@@ -89,7 +108,7 @@ def _plain(task: str, name: str, queue: str, request: Any) -> str:
     named = {trace_ids.HEADER: request} if trace_ids.sane(request) else {}
     return json.dumps(
         {
-            "body": base64.b64encode(json.dumps([[name], {}, {}]).encode()).decode(),
+            "body": base64.b64encode(json.dumps(body(name)).encode()).decode(),
             "content-encoding": "utf-8",
             "content-type": "application/json",
             "headers": {"lang": "py", "task": task, "id": ident, "root_id": ident, **named},

@@ -44,11 +44,6 @@ def worker_id() -> str:
     return _worker
 
 
-def queue_name() -> str:
-    """The queue that only this worker listens to."""
-    return str(own_queue(worker_id()).name)
-
-
 def listen(consumed: Any) -> None:
     """Take messages of the own queue too; called before the pool forks."""
     consumed.select_add(own_queue(worker_id()))
@@ -57,7 +52,7 @@ def listen(consumed: Any) -> None:
 def ring() -> bool:
     """Ask any slot of this worker for an answer; False while the broker is away."""
     # One that nobody took in time is dropped unread: they cannot pile up.
-    return send(CANARY, worker_id(), queue=queue_name(), expires=EVERY_SECONDS * 2)
+    return send(CANARY, worker_id(), queue=own_queue(worker_id()), expires=EVERY_SECONDS * 2)
 
 
 def answer(worker: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ import pytest
 from structlog.contextvars import bound_contextvars
 
 from workers.broker import doorbell, receivers, trace_ids
+from workers.broker.own_queue import KEPT_SECONDS
 from workers.celery import app
 
 
@@ -62,7 +64,11 @@ def test_a_ring_for_one_worker_is_not_heard_too_late() -> None:
     worker = f"worker:host:{uuid4()}"
     assert receivers.ring_at(worker, thread_id=uuid4())
     name = f"gatepost.canary.{worker.partition(':')[2]}"
+    with app.producer_pool.acquire() as producer, producer.channel.conn_or_acquire() as client:
+        assert 0 < client.pttl(name) <= KEPT_SECONDS * 1_000, "it stays when its worker is gone"
     sent = json.loads(take(name))
+    until = datetime.fromisoformat(sent["headers"]["expires"]) - datetime.now(UTC)
+    assert timedelta() < until <= timedelta(seconds=receivers.RING_KEPT_SECONDS)
     assert doorbell.read(json.dumps(sent).encode(), name) is not None
     sent["headers"]["expires"] = "2020-01-01T00:00:00+00:00"
     assert doorbell.read(json.dumps(sent).encode(), name) is None

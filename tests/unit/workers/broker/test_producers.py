@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +16,7 @@ from workers.broker.transport import BellChannel
 from workers.celery import app
 
 MESSAGES = 20
+CALLS = 465  # of Python and of C; a change may only make it smaller
 
 
 @pytest.fixture
@@ -64,6 +67,23 @@ def test_a_message_is_one_round_trip(queue: str) -> None:
     for n in range(MESSAGES):
         assert send("workers.tasks.advance", str(n), queue=queue)
     assert commands() - before - nothing == MESSAGES
+
+
+def test_a_message_costs_no_look_at_routes_and_options(queue: str) -> None:
+    """What does not depend on the machine: the functions that one message calls."""
+    calls = 0
+
+    def counted(_frame: FrameType, event: str, _arg: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        for n in range(MESSAGES):
+            assert send("workers.tasks.advance", str(n), queue=queue)
+    finally:
+        sys.setprofile(None)
+    assert calls / MESSAGES <= CALLS, f"{calls / MESSAGES} calls a message"
 
 
 def test_what_sends_takes_other_answers_than_doorbells() -> None:
