@@ -133,6 +133,7 @@ class Digests:
         self._parts: dict[str, _Whole | _Chain | _Tree | _DigestOnly] = {}
         self._heads: dict[str, tuple[bytes, int]] = {}
         self._order: list[str] | None = None
+        self._size: int | None = None  # until something changes
 
     @classmethod
     def of(cls, state: Mapping[str, Any], reducers: Mapping[str, HasName]) -> Digests:
@@ -144,6 +145,7 @@ class Digests:
 
     def update(self, delta: Mapping[str, Any], state: Mapping[str, Any]) -> bytes:
         """Take in a delta, given the state after it; answers the new root (32 bytes)."""
+        self._size = None
         for channel in delta.get("set", ()):
             self._digest(channel, state[channel])
         for channel, items in delta.get("append", {}).items():
@@ -196,6 +198,7 @@ class Digests:
 
         Raises NeedsState where it adds to a value that is known by its digest only.
         """
+        self._size = None
         for channel, value in stored.get("set", {}).items():
             self._digest(channel, value)
         for channel, payload in named(stored.get(PUT, {})).items():
@@ -229,10 +232,12 @@ class Digests:
     @property
     def size(self) -> int:
         """The length of the state's canonical JSON in bytes."""
-        heads = self._heads
-        # A list, not a generator: each step asks for it.
-        inside = sum([heads[channel][1] + part.size for channel, part in self._parts.items()])
-        return inside + 1 if inside else 2
+        if self._size is None:
+            heads = self._heads
+            # A list, not a generator: each step asks for it.
+            inside = sum([heads[channel][1] + part.size for channel, part in self._parts.items()])
+            self._size = inside + 1 if inside else 2
+        return self._size
 
     @property
     def weight(self) -> int:
@@ -266,3 +271,4 @@ class Digests:
             self._heads[channel] = (len(name).to_bytes(4) + name, len(canonical(channel)) + 2)
             self._order = None
         self._parts[channel] = part
+        self._size = None

@@ -15,7 +15,7 @@ SECONDS_MAX = 30 * 86_400.0
 _at_work: dict[tuple[int, str], AtWork] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AtWork:
     """A node at work: since when (monotonic), and its own limit where it has one."""
 

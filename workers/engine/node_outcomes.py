@@ -40,7 +40,7 @@ log = structlog.get_logger("gatepost.engine")
 SAVE_AFTER_SECONDS: Final = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: each step makes one, which would take six times as long
 class Done:
     """The validated update of a node; `is_saved` where no record of it has to be written."""
 

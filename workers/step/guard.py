@@ -186,6 +186,8 @@ class _Freed:
         result = getattr(self._ledger, name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if _now.get() is None:  # no code of the author's asks
+                return beside_a_loop(result, *args, **kwargs)
             with unguarded():
                 return beside_a_loop(result, *args, **kwargs)
 
