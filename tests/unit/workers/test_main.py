@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.operate.embedded.arguments import from_command_line
 from tests.faults.embedded.helpers import ROOT
 
 # In place of its work it prints whether garbage is collected and what was frozen.
@@ -16,6 +17,13 @@ STARTS = """
 import gc
 from celery.apps.worker import Worker
 Worker.start = lambda worker: print(gc.isenabled(), gc.get_freeze_count() > 100_000)
+Worker.exitcode = 0
+from workers.__main__ import main
+main()
+"""
+POOL = """
+from celery.apps.worker import Worker
+Worker.start = lambda worker: print(worker.pool_cls.__module__)
 Worker.exitcode = 0
 from workers.__main__ import main
 main()
@@ -63,6 +71,19 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def test_garbage_is_collected_again_after_the_start(text: str, real_db: str) -> None:
     done = run("-c", text)
     assert done.stdout.strip() == "True True", done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "pool"), [((), "prefork"), (("--pool", "threads"), "thread")], ids=str
+)
+def test_slots_are_processes_unless_threads_are_chosen(
+    options: tuple[str, ...], pool: str, real_db: str
+) -> None:
+    """Threads share an interpreter: one step that holds it costs all of them their leases."""
+    done = run("-c", POOL, *options)
+    assert done.stdout.strip() == f"celery.concurrency.{pool}", done.stderr
+    assert from_command_line(options).pool == (options[-1] if options else "prefork")
 
 
 def test_an_option_that_it_does_not_have_is_named() -> None:
