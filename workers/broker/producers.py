@@ -28,7 +28,7 @@ def send(task: str, name: str, *, queue: str | Queue, expires: float | None = No
     A queue that is not only named is declared first: the broker shall forget it again.
 
     By the producer alone: `send_task` would look up routes, options and texts for people anew, all
-    of which whoever takes the message drops.
+    of which the worker drops.
     """
     app, away = _broker()
     try:
