@@ -12,6 +12,7 @@ from sesame.utils import get_query_string
 from checkpoints import store
 from checkpoints.states import WorkspaceEventKind
 from dashboard.identity.demo_people import MAIL_DOMAIN
+from dashboard.identity.passwords import random_hash
 from dashboard.identity.permissions import actor_of
 from dashboard.threads.start import start_thread
 
@@ -49,7 +50,9 @@ def create_logins(path: Path) -> None:
         password = secrets.token_urlsafe(12)
         with transaction.atomic():
             workspace = store.ensure_workspace("default", actor=ACTOR)
-            user = model.objects.create_user(name, email=f"{name}@{MAIL_DOMAIN}", password=password)
+            user = model.objects.create(
+                username=name, email=f"{name}@{MAIL_DOMAIN}", password=random_hash(password)
+            )
             store.log_user(
                 WorkspaceEventKind.USER_CREATED,
                 user.pk,

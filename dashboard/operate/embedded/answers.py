@@ -5,7 +5,6 @@ import select
 import subprocess
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from .arguments import UpOptions
@@ -20,15 +19,18 @@ def wait_for_web(web: Web, process: subprocess.Popen[bytes], check: Callable[[],
 
 
 def wait_for_worker(
-    worker: Worker, process: subprocess.Popen[bytes], check: Callable[[], None]
+    worker: Worker,
+    process: subprocess.Popen[bytes],
+    answers: Callable[[], bool],
+    check: Callable[[], None],
 ) -> None:
     """Wait until the worker listens, then until one of its slots has answered the canary."""
 
     def listens() -> bool:
         return bool(select.select([worker.ready], [], [], 0)[0])
 
-    for answers in (listens, partial(worker_answers, process.pid)):
-        _wait(answers, process, "The worker", worker.log, check)
+    for condition in (listens, answers):
+        _wait(condition, process, "The worker", worker.log, check)
 
 
 def page_answers(options: UpOptions) -> bool:

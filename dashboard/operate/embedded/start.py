@@ -1,13 +1,15 @@
 """Run `up`: check, start the parts, wait for real answers, show the table, stay.
 
-Django is imported only after the parts have been started: they and this process then import their
-modules at the same time, and the worker waits at its gate until the tables are there.
+Django is imported in a forked process alone, which ends once everything is ready: this one stays
+small. Web and worker import their modules meanwhile; the worker waits until tables are there.
 """
 
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from dashboard.configuration.database import address
 from dashboard.configuration.import_path import agents_folder
@@ -15,15 +17,15 @@ from dashboard.configuration.valkey import configured
 from dashboard.operate.embedded import web_address
 from gatepost_command import COMMAND
 
-from .answers import wait_for_web, wait_for_worker
+from .answers import wait_for_web, wait_for_worker, worker_answers
 from .arguments import UpOptions, from_command_line, into_environment
 from .bank import Bank
 from .checks import NO_AGENTS, check_address, check_agents, is_loopback
 from .console import Console
-from .local_models import choose_model
 from .parts import Filler, Web, Worker
 from .postgres import Postgres
 from .process.folders import EmbeddedError, folders, prepare
+from .process.forked_calls import ForkedCalls
 from .process.lock import DataLock
 from .process.supervisor import Stopped, Supervisor
 from .valkey import Valkey
@@ -58,31 +60,55 @@ def run(options: UpOptions, console: Console) -> None:
     began = time.monotonic()
     check_address(options)
     check_agents(options)
-    model = choose_model(options.model)
+    model = _choose_model(options.model)
     prepare(folders(options.data))
-    lock = DataLock(options.data).take()
-    supervisor = Supervisor(report=console.complain, lock_handle=lock.handle)
-    try:
-        _start(options, console, supervisor)
-        web_address.note(options.data, options.host, options.port)
-        console.say(f"\n  Ready in {time.monotonic() - began:.1f} s\n")
-        console.table(_table(options))
-        console.say(f"\n  {model}\n" if model else "")
-        if options.fleet:
-            _fill(options, console, supervisor)
-        supervisor.keep()
-    except Stopped:
-        pass
-    finally:
-        request = time.monotonic()
-        console.say("\n  Stopping ...")
-        supervisor.stop()
-        web_address.forget(options.data)
-        lock.release()
-        console.say(f"  Stopped in {time.monotonic() - request:.1f} s. Data are kept.")
+    with ForkedCalls(_django_calls(options)) as django:
+        lock = DataLock(options.data).take()
+        supervisor = Supervisor(report=console.complain, lock_handle=lock.handle)
+        try:
+            _start(options, console, supervisor, django)
+            web_address.note(options.data, options.host, options.port)
+            console.say(f"\n  Ready in {time.monotonic() - began:.1f} s\n")
+            console.table(django.call("table"))
+            django.close()
+            console.say(f"\n  {model}\n" if model else "")
+            if options.fleet:
+                _fill(options, console, supervisor)
+            supervisor.keep()
+        except Stopped:
+            pass
+        finally:
+            request = time.monotonic()
+            console.say("\n  Stopping ...")
+            supervisor.stop()
+            web_address.forget(options.data)
+            lock.release()
+            console.say(f"  Stopped in {time.monotonic() - request:.1f} s. Data are kept.")
 
 
-def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None:
+def _choose_model(wanted: str) -> str:
+    if not wanted:
+        return ""
+    from .local_models import choose_model  # its HTTP client is 8 MB
+
+    return choose_model(wanted)
+
+
+def _django_calls(options: UpOptions) -> dict[str, Callable[..., Any]]:
+    """What needs Django while everything starts."""
+    return {
+        "migrate": _migrate,
+        "demo logins": partial(_demo_logins, options),
+        "check logins": partial(_check_logins, options),
+        "worker answers": worker_answers,
+        "demo threads": _seed,
+        "table": partial(_table, options),
+    }
+
+
+def _start(
+    options: UpOptions, console: Console, supervisor: Supervisor, django: ForkedCalls
+) -> None:
     places = folders(options.data)
     postgres = None if options.database_url else Postgres(places)
     valkey = None if options.redis_url else Valkey(places)
@@ -111,22 +137,25 @@ def _start(options: UpOptions, console: Console, supervisor: Supervisor) -> None
     web_process = supervisor.start(web, stop_signal=signal.SIGTERM, patience=WEB_PATIENCE)
 
     with console.part("tables"):
-        _migrate()
+        django.call("migrate")
     supervisor.check()
     if options.demo:
         with console.part("demo logins"):
-            _demo_logins(options)
-    _check_logins(options)
+            django.call("demo logins")
+    django.call("check logins")
     worker.open_gate()
     with console.part("web"):
         wait_for_web(web, web_process, supervisor.check)
     with console.part(f"worker with {options.workers} slot{'s' * (options.workers > 1)}"):
-        wait_for_worker(worker, worker_process, supervisor.check)
+        answers = partial(django.call, "worker answers", worker_process.pid)
+        wait_for_worker(worker, worker_process, answers, supervisor.check)
     if bank:
         with console.part("test bank"):
             bank.wait(check=supervisor.check)
-    if options.demo:
-        _seed(console)
+    if options.demo and agents_folder() is None:
+        console.say(f"  {NO_AGENTS}: the demo starts no threads.")
+    elif options.demo and (complaint := django.call("demo threads")):
+        console.complain(complaint)
 
 
 def _migrate() -> None:
@@ -163,17 +192,16 @@ def _check_logins(options: UpOptions) -> None:
         )
 
 
-def _seed(console: Console) -> None:
+def _seed() -> str:
+    """Start the demo's threads; a complaint where that fails."""
     from dashboard.errors import ActionError
     from dashboard.operate.demo import demo
 
-    if agents_folder() is None:
-        console.say(f"  {NO_AGENTS}: the demo starts no threads.")
-        return
     try:
         demo.seed()
     except ActionError as error:
-        console.complain(f"The demo's threads were not started: {error}")
+        return f"The demo's threads were not started: {error}"
+    return ""
 
 
 def _fill(options: UpOptions, console: Console, supervisor: Supervisor) -> None:
