@@ -7,6 +7,7 @@ would take its first doorbell and stand still for ever, without a lease that cou
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -53,6 +54,8 @@ def _before() -> None:
     _ended[:] = [turn for turn in _turns if turn.ended(by)]
     if len(_ended) < len(_turns):
         log.warning("fork.did_not_wait", seconds=LONGEST_WAIT)
+    # What was imported since the start stays shared too: a collection in a slot writes to the rest.
+    gc.freeze()
 
 
 def _in_parent() -> None:

@@ -61,27 +61,38 @@ class Postgres:
         )
         return self.process
 
-    def wait(self, *, timeout: float = 120.0, check: Callable[[], None] = lambda: None) -> None:
+    def wait(
+        self,
+        *,
+        timeout: float = 120.0,
+        check: Callable[[], None] = lambda: None,
+        answers: Callable[[], bool] | None = None,
+    ) -> None:
         """Return when the server answers; crash recovery may take its time.
 
-        `check` is called between the tries and may raise.
+        `check` is called between the tries and may raise. `answers` asks in place of the method.
 
         Raises EmbeddedError when it ends instead.
         """
-        import psycopg
-
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             check()
             if self.process is not None and self.process.poll() is not None:
                 break
-            try:
-                psycopg.connect(self.address("postgres")).close()
-            except psycopg.OperationalError:
-                time.sleep(0.01)
-                continue
-            return
+            if (answers or self.answers)():
+                return
+            time.sleep(0.01)
         raise EmbeddedError(f"PostgreSQL did not start; its log says why: {self.log}")
+
+    def answers(self) -> bool:
+        """Answer True if the server takes connections."""
+        import psycopg
+
+        try:
+            psycopg.connect(self.address("postgres")).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def create_database(self, name: str = DATABASE, *, template: str = "") -> bool:
         """Create a database unless it exists, as a copy of `template`; True when it was created."""

@@ -62,15 +62,15 @@ def run(options: UpOptions, console: Console) -> None:
     check_agents(options)
     model = _choose_model(options.model)
     prepare(folders(options.data))
-    with ForkedCalls(_django_calls(options)) as django:
+    with ForkedCalls(_forked_functions(options)) as forked:
         lock = DataLock(options.data).take()
         supervisor = Supervisor(report=console.complain, lock_handle=lock.handle)
         try:
-            _start(options, console, supervisor, django)
+            _start(options, console, supervisor, forked)
             web_address.note(options.data, options.host, options.port)
             console.say(f"\n  Ready in {time.monotonic() - began:.1f} s\n")
-            console.table(django.call("table"))
-            django.close()
+            console.table(forked.call("table"))
+            forked.close()
             console.say(f"\n  {model}\n" if model else "")
             if options.fleet:
                 _fill(options, console, supervisor)
@@ -94,9 +94,12 @@ def _choose_model(wanted: str) -> str:
     return choose_model(wanted)
 
 
-def _django_calls(options: UpOptions) -> dict[str, Callable[..., Any]]:
-    """What needs Django while everything starts."""
+def _forked_functions(options: UpOptions) -> dict[str, Callable[..., Any]]:
+    """Name the functions that need large packages while everything starts, not afterwards."""
+    postgres = Postgres(folders(options.data))
     return {
+        "PostgreSQL answers": postgres.answers,
+        "create database": postgres.create_database,
         "migrate": _migrate,
         "demo logins": partial(_demo_logins, options),
         "check logins": partial(_check_logins, options),
@@ -107,7 +110,7 @@ def _django_calls(options: UpOptions) -> dict[str, Callable[..., Any]]:
 
 
 def _start(
-    options: UpOptions, console: Console, supervisor: Supervisor, django: ForkedCalls
+    options: UpOptions, console: Console, supervisor: Supervisor, forked: ForkedCalls
 ) -> None:
     places = folders(options.data)
     postgres = None if options.database_url else Postgres(places)
@@ -125,8 +128,9 @@ def _start(
                 patience=SERVER_PATIENCE,
                 last_signal=signal.SIGQUIT,
             )
-            postgres.wait(check=supervisor.check)
-            postgres.create_database()
+            answers = partial(forked.call, "PostgreSQL answers")
+            postgres.wait(check=supervisor.check, answers=answers)
+            forked.call("create database")
     if valkey:
         with console.part("Valkey"):
             supervisor.start(valkey, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
@@ -137,24 +141,24 @@ def _start(
     web_process = supervisor.start(web, stop_signal=signal.SIGTERM, patience=WEB_PATIENCE)
 
     with console.part("tables"):
-        django.call("migrate")
+        forked.call("migrate")
     supervisor.check()
     if options.demo:
         with console.part("demo logins"):
-            django.call("demo logins")
-    django.call("check logins")
+            forked.call("demo logins")
+    forked.call("check logins")
     worker.open_gate()
     with console.part("web"):
         wait_for_web(web, web_process, supervisor.check)
     with console.part(f"worker with {options.workers} slot{'s' * (options.workers > 1)}"):
-        answers = partial(django.call, "worker answers", worker_process.pid)
+        answers = partial(forked.call, "worker answers", worker_process.pid)
         wait_for_worker(worker, worker_process, answers, supervisor.check)
     if bank:
         with console.part("test bank"):
             bank.wait(check=supervisor.check)
     if options.demo and agents_folder() is None:
         console.say(f"  {NO_AGENTS}: the demo starts no threads.")
-    elif options.demo and (complaint := django.call("demo threads")):
+    elif options.demo and (complaint := forked.call("demo threads")):
         console.complain(complaint)
 
 

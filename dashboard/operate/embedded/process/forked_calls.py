@@ -6,6 +6,7 @@ import signal
 import socket
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Self, TextIO
 
 from .folders import EmbeddedError
@@ -45,7 +46,8 @@ class ForkedCalls:
     def close(self) -> None:
         """End the process; closing again does nothing."""
         if not self._stream.closed:
-            self._stream.close()
+            with suppress(OSError):  # what could not be sent is still in its buffer
+                self._stream.close()
             os.waitpid(self._pid, 0)
 
     def __enter__(self) -> Self:
