@@ -30,7 +30,7 @@ SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclu
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-architecture test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted chaos mutants requirements interop wires rubric pictures reset size lock advisories sbom install install-dev
+.PHONY: help up test test-all test-architecture test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted bench-plays chaos mutants requirements interop wires rubric pictures reset size lock advisories sbom install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
@@ -46,6 +46,7 @@ help:  ## list what can be called
 	@echo "make bench-inbox   decisions per second, the inbox with 100,000 requests (ARGS='--requests N')"
 	@echo "make bench-records search and export of a record of 10,000,000 events (ARGS='--threads N')"
 	@echo "make bench-files   loading a checkpoint beside files of 1 KB, 10 MB and 1 GiB"
+	@echo "make bench-plays   plays of the author's Harness: the first and further ones (ARGS='--runs N')"
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
 	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8', '--rows A12')"
@@ -134,6 +135,9 @@ bench-records: install-dev
 
 bench-files: install-dev
 	@$(PY) -m benchmarks.artifacts
+
+bench-plays: install-dev
+	@$(PY) -m benchmarks.plays $(ARGS)
 
 bench-wasted: install-dev
 	@$(PY) -m benchmarks.wasted_work $(ARGS)

@@ -46,20 +46,12 @@ def kind_of(agent_version: UUID) -> str:
 
 
 def moved_out(
-    raw: bytes,
-    delta: Mapping[str, Any],
-    *,
-    thread: UUID,
-    agent_version: UUID,
-    payloads: Payloads | None = None,
+    raw: bytes, delta: Mapping[str, Any], *, thread: UUID, agent_version: UUID
 ) -> tuple[bytes, Mapping[str, bytes]]:
-    """(the delta as it is stored, contents to write with it), given its canonical bytes `raw`.
-
-    `payloads` says where to, in the place of what the agent version chose.
-    """
+    """(the delta as it is stored, contents to write with it), given its canonical bytes `raw`."""
     if len(raw) < LEAST or "set" not in delta:
         return raw, {}
-    store = payloads or of_kind(kind_of(agent_version))
+    store = of_kind(kind_of(agent_version))
     if len(raw) < store.limit:
         return raw, {}
     stored, contents = references.moved_out(delta, store.limit)

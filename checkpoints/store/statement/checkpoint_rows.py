@@ -27,24 +27,18 @@ _CHECKPOINT = row_sql(CHECKPOINT.without("digests"), _OF_THREAD)
 _WITH_DIGESTS = row_sql(CHECKPOINT, _OF_THREAD)
 
 
-def checkpoint_insert(
-    thread: UUID, checkpoint: NewCheckpoint, store: payloads.Payloads | None = None
-) -> tuple[list[Insert], NewEvent]:
+def checkpoint_insert(thread: UUID, checkpoint: NewCheckpoint) -> tuple[list[Insert], NewEvent]:
     """Make the row of a checkpoint, the rows of its contents, and the event that names them.
 
     1. Check the size of the state; raises InvalidValue where it is too large.
-    2. Move large values out of the delta, to the store that the agent chose or to `store`.
+    2. Move large values out of the delta, to the store that the agent chose.
     3. Salt the delta, and seal what the chain has to prove of the row.
     4. Save the digests with the row where they are due.
     """
     deltas.check_size(checkpoint.state_bytes, deltas.LIMITS.state_bytes, "the state")
     whole = deltas.canonical(dict(checkpoint.delta))
     raw, contents = payloads.moved_out(
-        whole,
-        checkpoint.delta,
-        thread=thread,
-        agent_version=checkpoint.agent_version,
-        payloads=store,
+        whole, checkpoint.delta, thread=thread, agent_version=checkpoint.agent_version
     )
     salt, delta_hash = salted(raw)
     c = checkpoint
@@ -84,12 +78,6 @@ def checkpoint_insert(
     if contents:
         inserts.append(Insert(CONTENT, content_params(contents)))
     return inserts, event
-
-
-def delta_of(insert: Insert) -> tuple[bytes, bytes, str]:
-    """(salt, hash, canonical JSON) of the delta in the row of a checkpoint."""
-    row = insert.params
-    return row.salt, row.delta_hash, row.delta
 
 
 def delta_bytes(insert: Insert) -> int:
