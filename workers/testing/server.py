@@ -159,7 +159,7 @@ class Server:
             self._pid, self._connections = os.getpid(), {}
         if database not in self._connections:
             wanted = _SETTINGS | {"HOST": self.socket_folder, "NAME": database}
-            self._connections[database] = PlayConnection(wanted, DEFAULT_DB_ALIAS)
+            self._connections[database] = PlayConnection(wanted, "play")
             self._connections[database].inc_thread_sharing()
         return self._connections[database]
 

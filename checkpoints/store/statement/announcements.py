@@ -36,9 +36,10 @@ def announce(
         "seq": seq,
         "more_follows": more_follows,
     }
-    if (database or connections[DEFAULT_DB_ALIAS]).in_atomic_block:
+    database = database or connections[DEFAULT_DB_ALIAS]
+    if database.in_atomic_block:
         transaction.on_commit(partial(thread_changed.send_robust, sender=Store, **payload))
-    else:
+    elif database.alias == DEFAULT_DB_ALIAS:  # that of a play has another name: nobody looks at it
         thread_changed.send_robust(sender=Store, **payload)
 
 

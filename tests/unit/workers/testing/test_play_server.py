@@ -15,15 +15,19 @@ from typing import Any
 
 import pytest
 
+from checkpoints.signals import child_ended, thread_changed, thread_queued
 from dashboard.operate.embedded import throwaway
 from dashboard.operate.embedded.process.processes import alive
+from tests.unit.workers.tree.agents import lead, reader
 from workers.authoring.graph import END, Graph, State
 from workers.node.context import Context
 from workers.testing.harness import Harness
 
 ROOT = Path(__file__).parents[4]
 PLAY = """
-from workers.authoring.graph import END, Gate, Graph, State
+from tests.unit.workers.tree.agents import lead, reader
+from tests.unit.workers.tree.agents import lead, reader
+from workers.authoring.graph import END, Graph, State
 from workers.testing.harness import Harness
 
 class Words(State):
@@ -197,6 +201,24 @@ def test_each_harness_has_a_clock_of_its_own() -> None:
     assert (late.events[-1].at - one.events[-1].at).total_seconds() > 7190
     assert [a.status for a in one.approvals] == ["pending"]
     assert (late.verify(), one.verify()) == (len(late.events), len(one.events))
+
+
+def test_nobody_is_told_of_a_play() -> None:
+    heard: list[Any] = []
+
+    def hear(**news: Any) -> None:
+        heard.append(news)
+
+    signals = (thread_changed, thread_queued, child_ended)
+    for signal_ in signals:
+        signal_.connect(hear)
+    try:
+        thread = Harness(lead, agents=[reader]).play({"files": ["a", "b"], "need": 2})
+    finally:
+        for signal_ in signals:
+            signal_.disconnect(hear)
+    assert (thread.status, thread.state["texts"]) == ("succeeded", ["A", "B"])
+    assert heard == []
 
 
 def test_a_forked_child_plays_on_a_connection_of_its_own() -> None:
