@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,8 @@ from checkpoints import queries
 from checkpoints.errors import ContentAway, ContentErased, CorruptHistory, InvalidValue
 from checkpoints.state import deltas
 from checkpoints.views import AgentRow, CheckpointRow
+
+from . import state_outlines
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,15 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A state, or in its place why there is none to show."""
+    """A state, or in its place why there is none to show.
+
+    Of a channel in `files` only the ends are as they are, see `state_outlines`: these are the files
+    that the whole of it refers to.
+    """
 
     state: dict[str, Any]
     unread: Unread | None = None
+    files: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
 
 
 def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
@@ -41,24 +49,32 @@ def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
     return Read(_ordered(state, version.schema))
 
 
-def read_step(checkpoint: CheckpointRow, version: AgentRow) -> tuple[Read, Read]:
+def read_step(
+    row: CheckpointRow, version: AgentRow, *, outlined: bool = False
+) -> tuple[Read, Read]:
     """The states before a checkpoint and at it, from one read: what did not change is the same.
 
     The state before the first of all is {}. Where the step cannot be applied to a state that was
-    read, both are read for themselves.
+    read, both are read for themselves. `outlined`: of long lists the ends are enough.
     """
-    if checkpoint.parent is None or checkpoint.parent_thread is None:
-        return Read({}), read(checkpoint.thread, checkpoint.id, version)
-    before = read(checkpoint.parent_thread, checkpoint.parent, version)
+    if row.parent is None or row.parent_thread is None:
+        return Read({}), read(row.thread, row.id, version)
+    outlined = outlined and row.parent_thread == row.thread
+    outlined = outlined and row.state_bytes >= state_outlines.LEAST
+    schema = version.schema
+    with suppress(ContentAway, ContentErased, InvalidValue):
+        if outlined and (outlines := state_outlines.step(row)):
+            one, other = (Read(_ordered(o.state, schema), files=o.files) for o in outlines)
+            return one, other
+    before = read(row.parent_thread, row.parent, version)
     if before.unread is None:
-        try:
-            (row,) = queries.deltas_from(checkpoint.thread, checkpoint.number, limit=1)
-            state = deltas.apply(before.state, row.delta)
-        except (ContentAway, ContentErased, InvalidValue):
-            pass
-        else:
-            return before, Read(_ordered(state, version.schema))
-    return before, read(checkpoint.thread, checkpoint.id, version)
+        with suppress(ContentAway, ContentErased, InvalidValue):
+            (step,) = queries.deltas_from(row.thread, row.number, limit=1)
+            state = deltas.apply(before.state, step.delta)
+            if outlined:
+                state_outlines.remember(row, before.state)
+            return before, Read(_ordered(state, schema))
+    return before, read(row.thread, row.id, version)
 
 
 def unreadable(why: str) -> Read:

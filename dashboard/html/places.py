@@ -7,7 +7,7 @@ the same part of another checkpoint.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -20,6 +20,7 @@ from dashboard.fields.parameters import POINTER_MAX
 from .differences import is_file
 
 LONG: Final = 400  # characters of a string that is cut in a tree
+ENDS: Final = 200  # items at either end of a long list: a tree shows hardly any others
 
 type Pair = tuple[Any, Any]
 
@@ -90,6 +91,7 @@ class Places:
         # long text of a decoded state is an object of its own.
         self._known: dict[int, tuple[str, Any]] = {}
         self._done: set[int] = set()
+        self._long: list[tuple[str, list[Any]]] = []  # known by their ends so far
         self._whole = False
 
     def open(self, value: Any) -> None:
@@ -98,7 +100,9 @@ class Places:
 
     def pointer(self, value: Any) -> str | None:
         """The pointer of a part of the root; None where it is not one or cannot be an address."""
-        result = self._pointer(value)
+        while (result := self._pointer(value)) is None and self._long:
+            pointer, items = self._long.pop()
+            self._known |= {id(item): (pointer, key) for key, item in enumerate(items)}
         if result is None and not self._whole:
             self._whole = True
             for owner in (left := [self.root]):
@@ -124,8 +128,14 @@ class Places:
         pointer = None if id(owner) in self._done else self._at(owner)
         if pointer is not None and isinstance(owner, Mapping | list):
             self._done.add(id(owner))
-            inner = owner.items() if isinstance(owner, Mapping) else enumerate(owner)
-            self._known |= {id(item): (pointer, key) for key, item in inner}
+            if isinstance(owner, Mapping):
+                self._known |= {id(item): (pointer, key) for key, item in owner.items()}
+                return
+            ends: Sequence[int] = range(len(owner))
+            if len(owner) > 4 * ENDS:
+                self._long.append((pointer, owner))
+                ends = (*ends[:ENDS], *ends[-ENDS:])
+            self._known |= {id(owner[key]): (pointer, key) for key in ends}
 
 
 def _containers_in(value: Any) -> list[Any]:

@@ -108,7 +108,9 @@ def _past(page: ThreadPage) -> UUID | None:
 def _artifacts(page: ThreadPage) -> list[ArtifactRow]:
     """Files that the shown state and the recorded results refer to, each once."""
     results: dict[str, ArtifactRow] = {}
-    for value in (page.state.state, *(a.result for a in page.activities)):
+    state, files = page.state.state, page.state.files
+    values = [files.get(name, value) for name, value in state.items()]
+    for value in (values, *(a.result for a in page.activities)):
         for ref in _references(value):
             results.setdefault(ref.sha256, ref)
     return list(results.values())
@@ -131,8 +133,8 @@ def _references(value: Any) -> Iterator[ArtifactRow]:
                 )
                 continue
             value = list(value.values())
-        if isinstance(value, list):
-            left += [item for item in reversed(value) if isinstance(item, dict | list)]
+        if isinstance(value, list | tuple):
+            left += [item for item in reversed(value) if isinstance(item, dict | list | tuple)]
 
 
 def thread_time(page: ThreadPage, roles: Roles) -> dict[str, Any]:

@@ -170,7 +170,8 @@ class ThreadPage:
             return Read({}), unreadable(self.missing)
         if self.tab == "anatomy":  # shows no change
             return Read({}), read(self.checkpoint.thread, self.checkpoint.id, self.version)
-        return read_step(self.checkpoint, self.version)
+        # Older messages are no end of their list.
+        return read_step(self.checkpoint, self.version, outlined=self.messages_before is None)
 
     @property
     def before_state(self) -> Read:
