@@ -40,6 +40,7 @@ MODULES = {
     17: "elsewhere.gateway",
     18: "elsewhere.reported",
     19: "fleet.decisions",
+    21: "looks",
 }
 ALONE = {14}  # starts servers of its own
 APART = {11, 19}  # fills a database that no other row may find: a process with servers of its own

@@ -188,4 +188,11 @@ BUDGETS: Final[dict[int, Row]] = {
             "inbox_p95_ms": Part(100, "ms"),
         },
     ),
+    21: Row(
+        "the page of a thread of 10,000 steps (5 MB of state), and 300 looks at it",
+        {
+            "ratio": Part(1.5, "x the page of a thread of 100 steps"),
+            "memory_mb": Part(250, "MB of the web process"),
+        },
+    ),
 }

@@ -96,6 +96,16 @@ def reviewer() -> Any:
     return user
 
 
+def cookie() -> str:
+    """The cookie of a reviewer who has signed in."""
+    from django.conf import settings
+    from django.test import Client
+
+    client = Client()
+    client.force_login(reviewer(), "dashboard.identity.backends.Passwords")
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
 def waiting(version: UUID, n: int, *, risk: str = "low") -> Any:
     """A real thread that waits at a gate; its request."""
     from approvals import gates, queries

@@ -52,19 +52,26 @@ def play(module: ModuleType, steps: int, *, input: dict[str, Any]) -> UUID:
     thread = store.start(
         agent.version_id, input=input, workspace=workspace(), actor="bench:1", title="bench"
     )
+    go_on(module, thread, steps)
+    return thread
+
+
+def go_on(module: ModuleType, thread: UUID, steps: int) -> None:
+    """Work on a thread of the agent in `module` for so many steps more."""
+    agent = _agent(module, str(connection.settings_dict["NAME"]))
     work = leases.acquire(thread, owner=OWNER)
     if work is None:
         raise RuntimeError("somebody else works on the thread")
+    end = work.number + steps
     Engine(
         agent=agent,
         ledger=DatabaseLedger(),
         heartbeat=SimpleNamespace(check=lambda: None),
-        stopping=lambda: work.number >= steps,
+        stopping=lambda: work.number >= end,
         slice_seconds=3_600,
     ).advance(work)
-    if work.status not in (Status.SUCCEEDED, Status.QUEUED) or work.number != steps:
+    if work.status not in (Status.SUCCEEDED, Status.QUEUED) or work.number != end:
         raise RuntimeError(f"the thread is {work.status} after {work.number} steps")
-    return thread
 
 
 @cache

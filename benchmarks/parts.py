@@ -84,6 +84,13 @@ def worker(
 @contextmanager
 def web(bench: Bench) -> Iterator[int]:
     """A web server that answers; its port."""
+    with web_process(bench) as (port, _):
+        yield port
+
+
+@contextmanager
+def web_process(bench: Bench) -> Iterator[tuple[int, int]]:
+    """A web server that answers; its port and process id."""
     port = free_port()
     part = Web(_options(bench, port))
     process = part.start()
@@ -99,7 +106,7 @@ def web(bench: Bench) -> Iterator[int]:
 
     try:
         wait_until(answers, seconds=60, what="an answer of the web server")
-        yield port
+        yield port, process.pid
     finally:
         _end(process)
 

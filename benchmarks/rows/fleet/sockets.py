@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -38,9 +39,16 @@ _NUMBERS = itertools.count(1000)
 class Watchers:
     """A process with so many sockets that follow a thread, one of which does not read."""
 
-    def __init__(self, port: int, cookie: str, sockets: int, thread: UUID) -> None:
+    def __init__(
+        self,
+        port: int,
+        cookie: str,
+        sockets: int,
+        thread: UUID,
+        regions: Sequence[str] = REGIONS,
+    ) -> None:
         topic = f"thread:{thread}"
-        join = {"type": "join", "regions": [{"id": r, "topic": topic} for r in REGIONS]}
+        join = {"type": "join", "regions": [{"id": r, "topic": topic} for r in regions]}
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "benchmarks.rows.fleet.watchers", str(port), cookie),
@@ -80,7 +88,7 @@ def measure(bench: Bench, scale: float) -> Measured:
     os.environ["GATEPOST_SOCKETS_PER_LOGIN"] = str(sockets + 10)
     thread = inbox.waiting(inbox.version(), 0).thread
     with parts.web(bench) as port:
-        cookie = _cookie()
+        cookie = inbox.cookie()
         alone = Watchers(port, cookie, 2, thread)
         try:
             _committed(thread, alone, 3)
@@ -131,15 +139,6 @@ def measure(bench: Bench, scale: float) -> Measured:
         **details,
     }
     return measured
-
-
-def _cookie() -> str:
-    from django.conf import settings
-    from django.test import Client
-
-    client = Client()
-    client.force_login(inbox.reviewer(), "dashboard.identity.backends.Passwords")
-    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
 def _committed(thread: UUID, watchers: Watchers, commits: int) -> list[tuple[float, list[float]]]:
