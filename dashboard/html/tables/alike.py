@@ -3,7 +3,8 @@
 A tree shows one such row well and eighty badly. Nothing is left out or rounded in a table; what
 does not fit on a page is counted, and the exact JSON has it. Amounts and counts have separators of
 thousands; their digits stay. Rows stand in the order of the list, or of one column if asked for.
-Where there are MANY rows some may lack keys that others have, and the list may lie deeper.
+Where there are MANY rows some may lack keys that others have, and the list may lie deeper, or be an
+object whose keys name the rows: its keys are the first column.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ ROWS_LEAST, ROWS_MAX, COLUMNS_MAX = 2, 300, 12
 COLUMNS_NARROW = 4
 STACKED_MAX = 30
 MANY = 9
+# How the column of the keys of an object is called: the first that no row has.
+KEY_COLUMNS = ("key", "its key", *(f"key {n}" for n in range(COLUMNS_MAX + 1)))
 NUMBER = re.compile(r"-?\d{1,3}(,?\d{3})*(\.\d+)?", re.ASCII)
 EMPTY = "–"
 
@@ -108,12 +111,15 @@ def lists(value: Any, receipts: Iterable[Known] = (), order: str = "") -> list[R
 
 def _tabled(
     keys: tuple[str, ...], value: Mapping[str, Any]
-) -> Iterator[tuple[tuple[str, ...], list[Mapping[str, Any]]]]:
-    """(keys that lead to it, list) of each list that is a table."""
+) -> Iterator[tuple[tuple[str, ...], list[Any] | Mapping[str, Any]]]:
+    """(keys that lead to it, list or object) of each one that is a table."""
     for key, held in value.items():
         here = (*keys, str(key))
         if isinstance(held, Mapping):
-            yield from _tabled(here, held)
+            if len(held) >= MANY and _alike(list(held.values())):
+                yield here, held
+            else:
+                yield from _tabled(here, held)
         elif isinstance(held, list) and (not keys or len(held) >= MANY) and _alike(held):
             yield here, held
 
@@ -135,19 +141,34 @@ def _names(held: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _rows(
-    keys: Sequence[str], held: list[Mapping[str, Any]], known: Mapping[str, Known], order: str
+    keys: Sequence[str],
+    table: list[Any] | Mapping[str, Any],
+    known: Mapping[str, Known],
+    order: str,
 ) -> Rows:
+    held, paths = _items(table)
     columns = tuple(_column(str(name), held, order) for name in _names(held))
     places = _sorted(held, columns, order)[:ROWS_MAX]
     shown = [held[n] for n in places]
     path = reduce(under, keys, "$")
-    by_row = [_receipts(held[n], under(path, n), known) for n in places]
+    by_row = [_receipts(held[n], under(path, paths[n]), known) for n in places]
     most = _most(by_row)
     url = most.url if most else ""
     rows = tuple(_row(columns, item, here, url) for item, here in zip(shown, by_row, strict=True))
     source = most.source.partition(",")[0] if most else ""
     more = len(held) - len(rows)
-    return Rows(".".join(keys), columns, rows, len(held), more, id(held), source, url)
+    return Rows(".".join(keys), columns, rows, len(held), more, id(table), source, url)
+
+
+def _items(
+    table: list[Any] | Mapping[str, Any],
+) -> tuple[list[Mapping[str, Any]], Sequence[int | str]]:
+    """The rows of a table and the key of each; in an object the first column has it."""
+    if isinstance(table, list):
+        return table, range(len(table))
+    names = _names(list(table.values()))
+    column = next(name for name in KEY_COLUMNS if name not in names)
+    return [{column: str(key), **item} for key, item in table.items()], list(table)
 
 
 def _column(name: str, held: Sequence[Mapping[str, Any]], order: str) -> Column:

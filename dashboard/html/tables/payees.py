@@ -96,8 +96,9 @@ def payees_of(args: Any, name: str, before: Any = None) -> Payees | None:
 
 
 def _sums(args: Any, name: str) -> dict[str, _Sums] | None:
-    """{payee: sums} of a list; None where a line lacks payee or amount."""
+    """{payee: sums} of a list, or an object of lines; None where one lacks payee or amount."""
     held = args.get(name) if isinstance(args, Mapping) else None
+    held = list(held.values()) if isinstance(held, Mapping) else held
     if not isinstance(held, list) or not held:
         return None
     sums: dict[str, _Sums] = {}

@@ -31,6 +31,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "some with a note": {
         "lines": [line(n, **({"note": "late"} if n % 7 == 0 else {})) for n in range(100)]
     },
+    "by key": {"lines": {f"P-{n}": line(n) for n in range(100)}, "total": "1"},
+    "by key, deeper": {"batch": {"lines": {f"P-{n}": line(n, key=n) for n in range(100)}}},
     "with objects": {"lines": [line(n, address={"city": "Bonn", "zip": "5"}) for n in range(100)]},
 }
 
@@ -58,7 +60,7 @@ def test_a_hundred_lines_are_a_light_page(cast: Cast, shape: str) -> None:
     check(page(cast, SHAPES[shape]))
 
 
-@pytest.mark.parametrize("shape", ["alike", "deeper"])
+@pytest.mark.parametrize("shape", ["alike", "deeper", "by key"])
 def test_so_they_are_beside_the_same_and_beside_other_ones(cast: Cast, shape: str) -> None:
     html = page(cast, SHAPES[shape], SHAPES[shape])
     check(html)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.template import Context, Template
 from hypothesis import given
 from hypothesis import strategies as st
 
+from approvals.rules.receipts.leaves import under
 from dashboard.html.tables.alike import ROWS_MAX, lists
 from dashboard.wording.amounts import GROUPED, grouped
 
@@ -136,3 +138,18 @@ def test_separators_are_added_to_amounts_and_counts_and_no_digit_changes(
     assert shown == str(value) or name in GROUPED
     if name in GROUPED and isinstance(value, int) and not isinstance(value, bool):
         assert shown == (f"{value:,}" if abs(value) < 10**15 else str(value))
+
+
+def test_an_object_of_alike_rows_is_a_table_whose_first_column_has_its_keys() -> None:
+    orders = {f"P-{n}": {"to": f"Ada {n}", "amount": f"{n}000.00"} for n in range(9)}
+    path = reduce(under, ("batch", "orders", "P-3", "amount"), "$")
+    receipt = SimpleNamespace(path=path, origin="agent", source="", by="", url="", count=0, note="")
+    (result,) = lists({"batch": {"orders": orders}}, [receipt], order="-key")
+    assert (result.name, result.total, result.of) == ("batch.orders", 9, id(orders))
+    assert [column.name for column in result.columns] == ["key", "to", "amount"]
+    assert [cell.shown for cell in result.rows[0].cells] == ["P-8", "Ada 8", "8,000.00"]
+    assert [bool(row.mark) for row in result.rows].index(True) == 5, "the line of its receipt"
+    taken = {key: row | {"key": key} for key, row in orders.items()}
+    assert lists({"o": taken})[0].columns[0].name == "its key"
+    assert not lists({"few": dict(list(orders.items())[:5])})
+    assert not lists({"unlike": orders | {"x": 1}})
