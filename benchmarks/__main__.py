@@ -40,6 +40,7 @@ MODULES = {
     17: "elsewhere.gateway",
     18: "elsewhere.reported",
     19: "fleet.decisions",
+    20: "load",
     21: "looks",
 }
 ALONE = {14}  # starts servers of its own

@@ -188,6 +188,15 @@ BUDGETS: Final[dict[int, Row]] = {
             "inbox_p95_ms": Part(100, "ms"),
         },
     ),
+    20: Row(
+        "a load of the board, the inbox and a thread in all: HTML and first frames, compressed",
+        {
+            "board_bytes": Part(12_000, "bytes"),
+            "inbox_bytes": Part(12_000, "bytes"),
+            "thread_bytes": Part(12_000, "bytes"),
+            "twice": Part(0, "regions sent twice"),
+        },
+    ),
     21: Row(
         "the page of a thread of 10,000 steps (5 MB of state), and 300 looks at it",
         {
