@@ -1,4 +1,11 @@
-"""All that an author of agents imports: graph, state, context, gates, errors, test bench."""
+"""All that an author of agents imports: graph, state, context, gates, errors, test bench.
+
+What works on a thread (the context, conversations, the test bench) is imported with its first name
+that is asked for: a script or a module that only declares a graph needs a third of it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from workers.authoring.children import Child, ChildrenFailed, Failure, Joined
 from workers.authoring.errors import (
@@ -35,23 +42,25 @@ from workers.authoring.graph import (
 from workers.authoring.installation import setting
 from workers.authoring.language_models import ConversationId, Model, Reply, Request
 from workers.authoring.messages import ModelAnswer, ToolCall
-from workers.node.context import Context, current, cursor, progress
-from workers.react.conversation import Conversation
-from workers.react.loop import react
-from workers.testing.harness import (
-    Approve,
-    AskBack,
-    Edit,
-    Harness,
-    NotOnTape,
-    Played,
-    Reject,
-    Respond,
-    Rule,
-    Scripted,
-    Terms,
-    Verdict,
-)
+
+if TYPE_CHECKING:
+    from workers.node.context import Context, current, cursor, progress
+    from workers.react.conversation import Conversation
+    from workers.react.loop import react
+    from workers.testing.harness import (
+        Approve,
+        AskBack,
+        Edit,
+        Harness,
+        NotOnTape,
+        Played,
+        Reject,
+        Respond,
+        Rule,
+        Scripted,
+        Terms,
+        Verdict,
+    )
 
 __all__ = [
     "END",
@@ -111,3 +120,26 @@ __all__ = [
     "setting",
     "tool",
 ]
+
+# {module: its names} that are imported when they are asked for.
+_LATER = {
+    "workers.node.context": ("Context", "current", "cursor", "progress"),
+    "workers.react.conversation": ("Conversation",),
+    "workers.react.loop": ("react",),
+    "workers.testing.harness": (
+        *("Approve", "AskBack", "Edit", "Harness", "NotOnTape", "Played", "Reject", "Respond"),
+        *("Rule", "Scripted", "Terms", "Verdict"),
+    ),
+}
+_HOMES = {name: module for module, names in _LATER.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,6 @@
 """Where large values of a state live: in the database or in files, one small interface."""
 
-from .base import DATABASE, FILE, KINDS, Payloads
+from .base import Payloads
 from .disk import store_file
 from .files import FilePayloads, thread_folder
 from .placement import fetched, kind_of, moved_out, of_kind

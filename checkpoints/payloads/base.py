@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 from uuid import UUID
-
-DATABASE: Final = "database"
-FILE: Final = "file"
-KINDS: Final = (DATABASE, FILE)
-# A value of at least this many bytes is stored by reference.
-LIMITS: Final[Mapping[str, int]] = {DATABASE: 16 * 1024, FILE: 1024}
 
 
 class Payloads(Protocol):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from .base import DATABASE, LIMITS
+from ..payload_kinds import DATABASE, LIMITS
 
 
 @dataclass(frozen=True, slots=True)

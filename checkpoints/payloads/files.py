@@ -15,7 +15,7 @@ from uuid import UUID
 from django.core.files.storage import default_storage
 
 from ..errors import ContentAway
-from .base import FILE, LIMITS
+from ..payload_kinds import FILE, LIMITS
 from .disk import on_disk, replaced, store_file
 
 FOLDER = "threads"

@@ -10,9 +10,10 @@ from django.conf import settings
 from django.db import connection
 
 from ..errors import ContentAway
+from ..payload_kinds import DATABASE, FILE, KINDS, LIMITS
 from ..state import references
 from ..state.values import canonical
-from .base import DATABASE, FILE, KINDS, LIMITS, Payloads
+from .base import Payloads
 from .database import DatabasePayloads
 from .files import FilePayloads, thread_folder
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from .. import payloads
 from ..errors import NotFound, StaleVersion
+from ..payload_kinds import FILE
 from ..postgres.named_rows import fetch_named
 from ..signals import state_settled
 from ..state import deltas
@@ -61,7 +61,7 @@ def edit(
         if Status(row.status) in EDITABLE and expected_version is None:
             raise StaleVersion
         refuse(thread, expected_version=expected_version, wanted="Editing the state")
-    elif point.payloads == payloads.FILE:
+    elif point.payloads == FILE:
         _owe_folder(thread, moved.workspace_id, by=str(checkpoint.id))
     return checkpoint.id
 

@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, Protocol, Self
 from pydantic import BaseModel, ConfigDict
 
 from checkpoints.limits import STEPS_MAX
-from checkpoints.payloads.base import DATABASE, KINDS
+from checkpoints.payload_kinds import DATABASE, KINDS
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
 from checkpoints.state.encrypted import Encrypted
 from checkpoints.state.schema import Upgrades

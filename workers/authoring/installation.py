@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.conf import settings
-
 
 def setting(name: str) -> Any:
     """Read a setting of this installation by its name; LookupError where there is none."""
+    from django.conf import settings  # with asyncio: a module of an agent needs neither
+
     try:
         return getattr(settings, name)
     except AttributeError:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jsonschema
 from pydantic import PydanticUserError
 
 from checkpoints.errors import InvalidValue
@@ -240,6 +239,8 @@ def check_schema(schema: Any, path: str) -> None:
     """Raise StepFailed for what is no JSON Schema of an object."""
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise StepFailed(f'{path} must be a JSON Schema with "type": "object".')
+    import jsonschema  # a sixth of what `import gatepost` would take
+
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
@@ -248,6 +249,8 @@ def check_schema(schema: Any, path: str) -> None:
 
 def fault(value: Any, schema: Mapping[str, Any]) -> str:
     """Explain why a value does not fit a schema, with the path; "" where it does."""
+    import jsonschema
+
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(schema).iter_errors(value)
     )

@@ -18,7 +18,7 @@ from django.db import DatabaseError, InterfaceError
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.limits import nodes_at_once
-from checkpoints.payloads import FILE
+from checkpoints.payload_kinds import FILE
 from checkpoints.postgres import outages
 from checkpoints.records import Work
 from checkpoints.signals import state_settled

@@ -37,7 +37,9 @@ def test_type_checks_are_rarely_silenced() -> None:
 def test_package_files_hold_no_logic() -> None:
     logic = re.compile(r"^(def|class|if|for|with) ", re.MULTILINE)
     packages = [path for path in product() if path.name == "__init__.py"]
-    assert [name(path) for path in packages if logic.search(path.read_text())] == []
+    # What authors import: it imports its heavy names when they are asked for (PEP 562).
+    with_logic = ["gatepost/__init__.py"]
+    assert [name(path) for path in packages if logic.search(path.read_text())] == with_logic
 
 
 def test_every_folder_of_tests_is_a_package() -> None:

@@ -84,7 +84,7 @@ GIVING = {
     *("checkpoints.chain", "checkpoints.models", "checkpoints.payloads", "checkpoints.queries"),
     "checkpoints.store",
     "checkpoints.admin",  # Django imports it
-    *("gatepost", "gatepost.langgraph"),
+    "gatepost.langgraph",
     *(
         f"clients.python.src.gatepost_client{part}"
         for part in ("", ".langgraph", ".openai_agents", ".pydantic_ai")
