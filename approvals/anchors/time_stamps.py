@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from checkpoints.server_packages import INSTALL, TIME_STAMPS, is_installed
+
 from ..notify.texts.kinds import NotDelivered
 
 
@@ -49,6 +51,8 @@ def token_of(answer: bytes, query: Any, digest: str, *, ca: str) -> bytes:
 
 def check(token: bytes, digest: str, *, ca: str) -> datetime:
     """Return when the authority saw this hash; raises BadStamp unless `ca` vouches for it."""
+    if not is_installed(TIME_STAMPS):
+        raise BadStamp(f"to check it needs {INSTALL}")
     from cryptography import x509
     from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
 

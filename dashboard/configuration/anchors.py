@@ -6,6 +6,7 @@ import environ
 
 from approvals.anchors.destinations import Destination, parse
 from approvals.hooks.signature import key_of
+from checkpoints.server_packages import INSTALL, TIME_STAMPS, is_installed
 
 from .sources import Misconfigured, value
 
@@ -28,6 +29,8 @@ def destinations() -> tuple[Destination, ...]:
             raise Misconfigured(NAME, f"names no destination: number {number} {error}.") from None
     if len({one.name for one in results}) < len(results):
         raise Misconfigured(NAME, "names a place twice.")
+    if any(one.kind == "tsa" for one in results) and not is_installed(TIME_STAMPS):
+        raise Misconfigured(NAME, f"names an authority of time stamps, which needs {INSTALL}")
     if any(one.kind == "webhook" for one in results) and not value(SECRET):
         raise Misconfigured(SECRET, "is needed for a webhook: whsec_ with base64 behind it.")
     return tuple(results)

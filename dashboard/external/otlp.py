@@ -14,9 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints.errors import InvalidValue
+from checkpoints.server_packages import INSTALL, SPANS, is_installed
 from checkpoints.state.deltas import LIMITS
 from dashboard.documents.state_shape import Shape
-from dashboard.errors import Malformed, TooLarge
+from dashboard.errors import Malformed, NotInstalled, TooLarge
 from dashboard.kit.api.base import answer, refusals
 from workers.external.otlp_wire import JSON, PROTOBUF, answer_bytes, read_spans, unpacked
 
@@ -81,6 +82,8 @@ class TakeSpans(ExternalView):
     )
     def post(self, request: Request) -> Response | HttpResponse:
         """Idempotent by trace and span id."""
+        if not is_installed(SPANS):
+            raise NotInstalled(f"Spans need {INSTALL}")
         kind = (request.content_type or JSON).partition(";")[0].strip()
         body = request.data if isinstance(request.data, bytes) else b""
         try:

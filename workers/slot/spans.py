@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import structlog
 from celery.signals import worker_ready, worker_shutdown
+
+from checkpoints.server_packages import INSTALL, SPANS, is_installed
 
 from ..tracing.environment import is_on
 from ..tracing.exporter import Exporter, SpanExporter
 from . import canary, forks
 
+log = structlog.get_logger("gatepost.tracing")
 _exporters: list[SpanExporter] = []
 
 
@@ -25,7 +29,9 @@ def _otlp() -> Exporter:
 @worker_ready.connect(dispatch_uid="workers.slot.spans.start")
 def start_exporting(**_kwargs: Any) -> None:
     """Begin with the worker."""
-    if is_on():
+    if is_on() and not is_installed(SPANS):
+        log.error("spans.not_installed", why=f"Spans need {INSTALL}")
+    elif is_on():
         exporter = SpanExporter(_otlp, owner=canary.worker_id(), inside=forks.Turn().taken)
         exporter.start()
         _exporters.append(exporter)

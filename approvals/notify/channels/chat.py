@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 
 from checkpoints.errors import InvalidValue
+from checkpoints.server_packages import CHATS, INSTALL, is_installed
 
 from ..texts.kinds import ADDRESS_MAX, NotDelivered
 
@@ -29,6 +30,8 @@ def check_address(address: str, path: str = "target") -> str:
     if scheme not in settings.GATEPOST_APPRISE_SCHEMES:
         known = ", ".join(settings.GATEPOST_APPRISE_SCHEMES)
         raise InvalidValue(path, f"must begin with one of {known}")
+    if not is_installed(CHATS):
+        raise InvalidValue(path, f"is a chat, which needs {INSTALL}")
     if _sender(address) is None:
         # Not what apprise says of it: that repeats the address.
         raise InvalidValue(path, f"is not complete for {scheme}://")
@@ -39,6 +42,8 @@ def prepared(address: str, title: str, text: str) -> Callable[[], int]:
     """Build the call that sends title and text; it returns 200, as apprise reports only success."""
     if address.partition("://")[0] not in settings.GATEPOST_APPRISE_SCHEMES:
         raise NotDelivered("This kind of address is no longer allowed.", final=True)
+    if not is_installed(CHATS):
+        raise NotDelivered(f"A chat needs {INSTALL}")
     sender = _sender(address)
     if sender is None:
         raise NotDelivered("The address of the endpoint is not complete.", final=True)

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from checkpoints.errors import InvalidValue
 from checkpoints.state.deltas import LIMITS, decode_request
-from dashboard.errors import ActionError, Forbidden, Missing, TooLarge
+from dashboard.errors import Forbidden, Missing, NotInstalled, TooLarge
 from dashboard.http.access_log import request_id
 from dashboard.http.body_limits import App, Message, Receive, Send
 from dashboard.identity.permissions import Actor, actor_of, require
@@ -32,12 +32,6 @@ log = structlog.get_logger("gatepost.access")
 PATHS: Final = ("/mcp", "/mcp/")
 PARSE_ERROR: Final = -32700
 X_REQUEST_ID: Final = b"x-request-id"
-
-
-class NotInstalled(ActionError):
-    """The extra `mcp` is missing."""
-
-    status, code, title = 501, "not-installed", "Not installed"
 
 
 class McpServer:

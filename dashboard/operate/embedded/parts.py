@@ -39,7 +39,7 @@ class Web:
             [
                 *(sys.executable, "-m", "uvicorn", "dashboard.asgi:application"),
                 *("--host", self.options.host, "--port", str(self.options.port)),
-                *("--loop", "uvloop", "--lifespan", "on", "--log-level", "warning"),
+                *("--loop", "auto", "--lifespan", "on", "--log-level", "warning"),
                 # Deflate costs 40 KB and 3 ms per socket and gains nothing on short hints.
                 *("--ws-per-message-deflate", "false"),
                 "--no-access-log",

@@ -19,7 +19,7 @@ PIECE = re.compile(r"^( *)<piece>$", re.MULTILINE)
 PAGES = {"README": ROOT / "README.md"} | {
     path.stem: path for path in sorted((ROOT / "docs/howto").glob("*.md"))
 }
-# Its SDK is a package `agents`, as is one of ours.
+# The pins of its SDK and of what the product's environment has exclude each other.
 BESIDE_OPENAI_AGENTS = frozenset({"openai-agents"})
 
 BANK = """

@@ -16,8 +16,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def product(tmp_path_factory: pytest.TempPathFactory, built: dict[str, Path]) -> Author:
-    """The product and its client beside LangGraph and Pydantic AI."""
-    return author(tmp_path_factory.mktemp("author") / "env", "product", *built.values())
+    """The product and its client beside LangGraph and Pydantic AI, without the agents that ship."""
+    wheels = [built["gatepost"], built["gatepost_client"]]
+    return author(tmp_path_factory.mktemp("author") / "env", "product", *wheels)
 
 
 @pytest.fixture(scope="session")

@@ -46,10 +46,13 @@ class Author:
 
 
 def wheels(folder: Path) -> dict[str, Path]:
-    """{distribution: file} of the product and its client, built from this tree."""
+    """{distribution: file} of the product, its agents and its client, built from this tree."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
     command += ["--no-build-isolation", "--wheel-dir", str(folder)]
-    subprocess.run([*command, str(ROOT), str(ROOT / "clients/python")], check=True)
+    projects = [str(ROOT / name) for name in (".", "agents", "clients/python")]
+    # A build backend is a program of this environment.
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    subprocess.run([*command, *projects], check=True, env=os.environ | {"PATH": path})
     return {path.name.partition("-")[0]: path for path in folder.glob("*.whl")}
 
 

@@ -1,7 +1,7 @@
 """The wheels as an author has them: README's and the how-tos' code, its types, event loops.
 
 No clone is on the path and no settings are named. The OpenAI Agents SDK has an environment of its
-own, with the client only: its package is called `agents`, as is one of the product's wheel.
+own, with the client only, since its pins and those of Pydantic AI exclude each other.
 """
 
 from __future__ import annotations
