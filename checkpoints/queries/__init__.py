@@ -179,7 +179,7 @@ from .repeated_effects import Range, at_place, branches_to_head, settled
 from .reuse import PURE, RECORDS_OF_A_STEP, reusable, touched_after
 from .savings import fleet_saved, saved
 from .search.bounded import SHOWN_MAX, bounded_counts
-from .search.counts import COUNT_CAP, children_beside, counts
+from .search.counts import COUNT_CAP, LOOK, children_beside, counts
 from .search.language import FILTERS, InvalidQuery, Query, Term
 from .search.language import parse as parse_query
 from .search.state_values import checked_query
@@ -187,6 +187,7 @@ from .search.stuck import StuckCounts
 from .storage import storage
 from .threads import (
     DEPTH_MAX,
+    LIST_LOOK,
     MOVING,
     STANDSTILL_SECONDS,
     families_of,

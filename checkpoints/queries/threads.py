@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -23,11 +23,15 @@ from ..views import Page, ThreadRow
 from .proof import verification_of
 from .rows import names, rows
 from .search import few
-from .search.filters import filters
+from .search.bounded import possible
+from .search.counts import LOOK
+from .search.filters import conditions_of
 from .search.stuck import STUCK_OF, stuck_of
 
 DEPTH_MAX: Final = 32_767
 STANDSTILL_SECONDS = 3
+# Threads of each status that a page of a list searches where no index finds what is selected.
+LIST_LOOK: Final = 5_000
 _ASCENDING = "ORDER BY th.status_since, th.id"
 _DESCENDING = "ORDER BY th.status_since DESC, th.id DESC"
 # Threads whose events come without a change of status; few enough to be summed up.
@@ -146,8 +150,13 @@ def threads(
     limit: int = 50,
     after: str = "",
     oldest_first: bool = False,
+    look: int | None = None,
 ) -> Page[ThreadRow]:
-    """Threads by time of their last change of status, newest first unless said otherwise."""
+    """Threads by time of their last change of status, newest first unless said otherwise.
+
+    Where no index finds what is selected, no more than `look` threads of each status are looked at:
+    a page can have few rows or none, and a cursor for those behind.
+    """
     wanted = list(dict.fromkeys(str(s) for s in selection.statuses))
     more, values = ["th.workspace_id = %s::uuid"], list[Any]([workspace])
     if len(wanted) == 1:
@@ -158,13 +167,37 @@ def threads(
         more.append(f"(th.status_since, th.id) {beyond} (%s::timestamptz, %s::uuid)")
         values += _cursor_in(after)
     with few.lookup_of(workspace, selection) as lookup:
-        where, params = filters(workspace, selection, common=lookup.common)
+        made = conditions_of(workspace, selection, common=lookup.common)
         order = _ASCENDING if oldest_first else _DESCENDING
-        conditions = " AND ".join([*more, *where])
-        raw = _listed(lookup.match, conditions, [*values, *params, limit + 1], wanted, order)
+        last = None
+        if look and made.is_walked and lookup.match is not few.Match.FEW:
+            ordered = " AND ".join([*more, *made.ordered])
+            last = _last_of([*values, *made.ordered_params], ordered, wanted, order, look)
+        if last:
+            more.append(f"(th.status_since, th.id) {'<=' if oldest_first else '>='} (%s, %s)")
+            values += last
+        conditions = " AND ".join([*more, *made.where])
+        raw = _listed(lookup.match, conditions, [*values, *made.params, limit + 1], wanted, order)
     results = tuple(thread_of(r) for r in raw[:limit])
-    cursor = _cursor_out(results[-1].status_since, results[-1].id) if len(raw) > limit else ""
-    return Page(results, cursor)
+    if len(raw) > limit:
+        last = (results[-1].status_since, results[-1].id)
+    return Page(results, _cursor_out(*last) if last else "")
+
+
+def _last_of(
+    params: Sequence[Any], conditions: str, wanted: Sequence[str], order: str, look: int
+) -> tuple[datetime, UUID] | None:
+    """The place in a list up to which `look` threads of a status are; None if none has as many."""
+    some = list(wanted) if len(wanted) > 1 else [None]
+    # An index has the threads of one status in order.
+    of_status = "th.status = one.status AND " if len(wanted) > 1 else ""
+    result = rows(
+        "SELECT th.status_since, th.id FROM unnest(%s::text[]) AS one (status) CROSS JOIN LATERAL "
+        f"(SELECT th.status_since, th.id FROM gp_thread th WHERE {of_status}{conditions} {order} "
+        f"OFFSET %s LIMIT 1) th {order} LIMIT 1",
+        (some, *params, look - 1),
+    )
+    return tuple(result[0]) if result else None
 
 
 def _listed(
@@ -202,32 +235,40 @@ def lanes(
     """Up to `limit` threads of each status in one statement, those longest in it first.
 
     These are `statuses`, whichever it selects. Of those in `newest_first` threads that came last
-    stand first.
+    stand first. Where no index finds what is selected, the first LOOK of each status are looked at.
     """
-
-    def lane(source: str, flag: str, order: str) -> str:
-        return f"({source} {flag} lane.newest AND th.status = lane.status {order} LIMIT %s)"
-
+    possible_ones = possible(replace(selection, statuses=()))
+    some = [status for status in statuses if status in possible_ones]
     with few.lookup_of(workspace, selection) as lookup:
-        where, params = filters(workspace, selection, common=lookup.common)
-        conditions = " AND ".join(["th.workspace_id = %s::uuid", *where])
-        params, each = [workspace, *params], list[Any]()
+        made = conditions_of(workspace, selection, common=lookup.common)
+        conditions = " AND ".join(["th.workspace_id = %s::uuid", *made.where])
+        params, each = list[Any](), [workspace, *made.params]
+        first, source, behind = "", f"SELECT th.* FROM gp_thread th WHERE {conditions}", ""
+        rest = "th"
         if lookup.match is few.Match.FEW:
-            first, source = few.collected(conditions), "SELECT th.id FROM few th WHERE"
+            params, each = each, []
+            first, source = few.collected(conditions), "SELECT th.id FROM few th WHERE true"
             rest = "x JOIN gp_thread th ON th.id = x.id"
-        else:
-            first, source = "", f"SELECT th.* FROM gp_thread th WHERE {conditions} AND"
-            rest, params, each = "th", [], params
-        lateral = f"{lane(source, 'NOT', _ASCENDING)} UNION ALL {lane(source, '', _DESCENDING)}"
+        elif made.is_walked:
+            ordered = " AND ".join(["th.workspace_id = %s::uuid", *made.ordered])
+            each = [workspace, *made.ordered_params, LOOK, *made.params]
+            source = f"SELECT th.* FROM (SELECT th.* FROM gp_thread th WHERE {ordered}"
+            behind = f"LIMIT %s) th WHERE {' AND '.join(made.where)}"
+
+        def lane(flag: str, order: str) -> str:
+            of_lane = f"AND {flag} lane.newest AND th.status = lane.status {order}"
+            return f"({source} {of_lane} {behind} {order if behind else ''} LIMIT %s)"
+
+        lateral = f"{lane('NOT', _ASCENDING)} UNION ALL {lane('', _DESCENDING)}"
         text = THREAD.replace(
             "FROM gp_thread th",
             "FROM unnest(%s::text[], %s::bool[]) AS lane(status, newest) "
             f"CROSS JOIN LATERAL ({lateral}) {rest}",
         )
-        newest = [s in newest_first for s in statuses]
+        newest = [s in newest_first for s in some]
         raw = rows(
             first + text,
-            (*params, [str(s) for s in statuses], newest, *(*each, limit), *(*each, limit)),
+            (*params, [str(s) for s in some], newest, *(*each, limit), *(*each, limit)),
         )
     results: dict[Status, list[ThreadRow]] = {status: [] for status in statuses}
     for row in map(thread_of, raw):

@@ -18,7 +18,7 @@ from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
-from checkpoints.views import Page, SavedRow, ThreadRow
+from checkpoints.views import AtLeast, Page, SavedRow, ThreadRow
 from dashboard.board.filters.address import FILTERS, USUAL, BoardAddress
 from dashboard.fields.shapes import Counter, FilterChip, Hidden, Lane
 from dashboard.identity.people import people
@@ -137,7 +137,7 @@ class BoardPage(BoardAddress):
         if self.problem:
             return dict.fromkeys(Status, 0)
         selection = replace(self.selection, tree=tree_filter)
-        return queries.counts(selection, workspace=self.workspace)
+        return queries.counts(selection, workspace=self.workspace, newest_first=NEWEST_FIRST)
 
     @property
     def stop_address(self) -> str:
@@ -189,10 +189,12 @@ class BoardPage(BoardAddress):
         """The rows of a board for chosen statuses, with what comes after them."""
         oldest_first = not set(self.statuses) <= NEWEST_FIRST
         rows = board_columns.rows_of(LIST_ROWS, self.columns)
-        return self.first(rows, after=self.after, oldest_first=oldest_first)
+        return self.first(rows, after=self.after, oldest_first=oldest_first, look=queries.LIST_LOOK)
 
-    def first(self, limit: int, *, after: str = "", oldest_first: bool = False) -> Page[ThreadRow]:
-        """Up to `limit` threads that this board shows, of all its lanes."""
+    def first(
+        self, limit: int, *, after: str = "", oldest_first: bool = False, look: int | None = None
+    ) -> Page[ThreadRow]:
+        """Up to `limit` threads that this board shows, of all its lanes; see queries.threads."""
         if self.problem:
             return Page((), "")
         return queries.threads(
@@ -201,7 +203,17 @@ class BoardPage(BoardAddress):
             limit=limit,
             after=after,
             oldest_first=oldest_first,
+            look=look,
         )
+
+    @property
+    def looked_at(self) -> int:
+        """The number of threads of each status that were looked at; 0 where it is all of them."""
+        if self.statuses:
+            page = self.listed
+            rows = board_columns.rows_of(LIST_ROWS, self.columns)
+            return queries.LIST_LOOK if page.next_cursor and len(page.rows) < rows else 0
+        return queries.LOOK if any(isinstance(n, AtLeast) for n in self.counts.values()) else 0
 
     @cached_property
     def _rows(self) -> dict[Status, list[ThreadRow]]:
@@ -243,7 +255,7 @@ class BoardPage(BoardAddress):
             Lane(
                 "held" if self.held else str(status),
                 # A thread that came between the two reads is counted as well.
-                max(sums[status], len(result[status])),
+                max(sums[status], type(sums[status])(len(result[status]))),
                 [_with_approval(r, self._first_approvals) for r in result[status][: value[status]]],
                 self.address([status]),
                 self.code_questions if status is Status.ATTENTION else (),
@@ -358,6 +370,7 @@ def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
         "chips": page.chips,
         "filtered": page.filtered,
         "more": page.address(page.statuses, after=cursor) if cursor else "",
+        "looked_at": page.looked_at,
         "problem": page.problem,
         "filter_chips": page.filter_chips,
         "hidden": page.hidden,

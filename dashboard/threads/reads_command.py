@@ -96,7 +96,11 @@ def list_threads(command: PersonalCommand) -> None:
     o, actor = command.options, command.actor("read")
     selection = selection_of(read_options(THREADS, o))
     page = queries.threads(
-        selection, workspace=actor.workspace, limit=o["limit"], after=o["cursor"]
+        selection,
+        workspace=actor.workspace,
+        limit=o["limit"],
+        after=o["cursor"],
+        look=queries.LIST_LOOK,
     )
     rows = [
         (t.id, t.status, f"{t.status_since:%Y-%m-%d %H:%M:%S}", t.agent, t.step, t.title)
@@ -107,7 +111,9 @@ def list_threads(command: PersonalCommand) -> None:
     command.show(
         ThreadList(results=results, next_cursor=page.next_cursor), table("", columns, rows)
     )
-    if not rows:
+    if not rows and page.next_cursor and not command.as_json:
+        command.say(f"None among the threads searched. Search on: --cursor {page.next_cursor}")
+    elif not rows:
         command.say("No threads.")
     elif page.next_cursor and not command.as_json:
         command.say(f"There are more: --cursor {page.next_cursor}")

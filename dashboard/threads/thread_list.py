@@ -55,6 +55,9 @@ class Threads(MemberView):
             LIMIT,
         ],
         summary="List threads",
+        description="Follow `next_cursor` until it is empty: where no index finds what a filter "
+        f"selects, a page searches {queries.LIST_LOOK:,} threads of each status and can have fewer "
+        "than `limit`, even none.",
     )
     def get(self, request: Request) -> Response:
         """By their last change of status, newest first."""
@@ -64,6 +67,7 @@ class Threads(MemberView):
             workspace=self.actor.workspace,
             limit=self.limit(LIMIT),
             after=self.text("cursor"),
+            look=queries.LIST_LOOK,
         )
         results = [Thread.of(row) for row in page.rows]
         return answer(ThreadList(results=results, next_cursor=page.next_cursor))

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
 from ...postgres.named_rows import fetch_named
+from ...postgres.plans import planned_for_this
 from ...selections import EVERY_THREAD, Selection
 from ...states import Status
 from ...views import AtLeast
+from .bounded import possible
 from .few import Match, lookup_of
-from .filters import TOP, filters
+from .filters import TOP, Conditions, conditions_of, filters
 
 COUNT_CAP: Final = 10_000
 LOOK: Final = 500
 _NEWEST_FIRST: Final = "ORDER BY th.status_since DESC, th.id DESC"
+_OLDEST_FIRST: Final = "ORDER BY th.status_since, th.id"
 
 
-def counts(selection: Selection = EVERY_THREAD, *, workspace: UUID) -> dict[Status, int]:
+def counts(
+    selection: Selection = EVERY_THREAD,
+    *,
+    workspace: UUID,
+    newest_first: Collection[Status] = frozenset(Status),
+) -> dict[Status, int]:
     """Threads per status, also of others than it selects, each counted up to COUNT_CAP + 1.
 
-    AtLeast where words or labels select many, and a status has more threads than are looked at.
+    AtLeast where no index finds what is selected, or it is much, and a status has more threads than
+    are looked at: those that came last of `newest_first`, those longest in it of the others.
     """
     with lookup_of(workspace, selection) as lookup:
-        if lookup.match is not Match.ANY:
-            where, params = filters(workspace, selection, common=lookup.common)
-            return dict.fromkeys(Status, 0) | _of_words(lookup.match, workspace, where, params)
+        made = conditions_of(workspace, selection, common=lookup.common)
+        if lookup.match is Match.FEW:
+            return dict.fromkeys(Status, 0) | _of_few(workspace, made)
+        some = possible(replace(selection, statuses=()))
+        if not some:
+            return dict.fromkeys(Status, 0)
+        if made.is_walked:
+            return dict.fromkeys(Status, 0) | _of_first(workspace, made, some, newest_first)
 
     tree = selection.tree
 
@@ -44,7 +58,7 @@ def counts(selection: Selection = EVERY_THREAD, *, workspace: UUID) -> dict[Stat
         )
 
     # Only threads that wait are held, few of them: the others are known by an index alone.
-    parts = {s: counted(s, None) for s in Status if not tree.held or s is Status.WAITING}
+    parts = {s: counted(s, None) for s in some if not tree.held or s is Status.WAITING}
     if tree.held is not None:
         parts[Status.WAITING] = held, of_held = counted(Status.WAITING, True)
     if tree.held is False:
@@ -62,26 +76,36 @@ def counts(selection: Selection = EVERY_THREAD, *, workspace: UUID) -> dict[Stat
     return dict.fromkeys(Status, 0) | {Status(s): n for s, n in result}
 
 
-def _of_words(
-    match: Match, workspace: UUID, where: Sequence[str], params: Sequence[Any]
+def _of_few(workspace: UUID, made: Conditions) -> dict[Status, int]:
+    """Threads per status, of few that an index finds."""
+    result = fetch_named(
+        "SELECT th.status, count(*) FROM gp_thread th WHERE th.workspace_id = %s::uuid "
+        f"AND {' AND '.join(made.where)} GROUP BY th.status",
+        (workspace, *made.params),
+    )
+    return {Status(status): n for status, n in result}
+
+
+def _of_first(
+    workspace: UUID,
+    made: Conditions,
+    some: Collection[Status],
+    newest_first: Collection[Status],
 ) -> dict[Status, int]:
-    """Threads per status that match: all of few, of many those among the newest LOOK of each."""
-    if match is Match.FEW:
-        result = fetch_named(
-            "SELECT th.status, count(*), false FROM gp_thread th WHERE th.workspace_id = %s::uuid "
-            f"AND {' AND '.join(where)} GROUP BY th.status",
-            (workspace, *params),
-        )
-    else:
-        text = " AND ".join(where)
+    """Threads that match among the first LOOK of these statuses; AtLeast where there are more."""
+    text = " AND ".join(made.where)
+    ordered = "".join(f"AND {condition} " for condition in made.ordered)
+    params = (*made.params, LOOK, workspace, *made.ordered_params, LOOK + 1)
+    with planned_for_this():
         result = fetch_named(
             " UNION ALL ".join(
                 f"(SELECT '{status}', count(*) FILTER (WHERE {text}), count(*) > %s FROM "
                 f"(SELECT th.* FROM gp_thread th WHERE th.workspace_id = %s::uuid AND th.status = "
-                f"'{status}' {_NEWEST_FIRST} LIMIT %s) th)"
-                for status in Status
+                f"'{status}' {ordered}{_NEWEST_FIRST if status in newest_first else _OLDEST_FIRST} "
+                "LIMIT %s) th)"
+                for status in some
             ),
-            [value for _ in Status for value in (*params, LOOK, workspace, LOOK + 1)],
+            params * len(some),
         )
     return {Status(status): AtLeast(n) if more else n for status, n, more in result}
 

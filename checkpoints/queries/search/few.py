@@ -27,6 +27,7 @@ FEW: Final = 20_000
 FEW_TITLES: Final = 5_000
 # Of all threads: where the planner knows nothing of a word it takes 2 % to have it.
 COMMON: Final = 0.05
+SAMPLE: Final = 100
 
 
 class Match(Enum):
@@ -70,12 +71,29 @@ def _are_few(workspace: UUID, rare: Sequence[Term], expected: int) -> bool:
     """Return whether few threads have all terms, counting where the planner does not know words."""
     few = expected <= FEW
     if any(one.name in ("", "error") for term in rare for one in term.alternatives):
+        if _are_common(workspace, rare):
+            return False
         where, params = _selected(workspace, rare)
         [(n,)] = fetch_named(
             f"SELECT count(*) FROM ({where} LIMIT %s) x", (*params, FEW_TITLES + 1)
         )
         few = n <= FEW_TITLES
     return few
+
+
+def _are_common(workspace: UUID, terms: Sequence[Term]) -> bool:
+    """Return whether one in twenty of the newest threads has all terms.
+
+    An index finds the beginning of a common word only as a whole, which takes long.
+    """
+    parts = [indexed(term, workspace) for term in terms]
+    [(n,)] = fetch_named(
+        f"SELECT count(*) FILTER (WHERE {' AND '.join(text for text, _ in parts)}) FROM "
+        "(SELECT th.* FROM gp_thread th WHERE th.workspace_id = %s::uuid "
+        "ORDER BY th.status_since DESC, th.id DESC LIMIT %s) th",
+        [*(value for _, params in parts for value in params), workspace, SAMPLE],
+    )
+    return bool(n >= COMMON * SAMPLE)
 
 
 def _expected(workspace: UUID, terms: Sequence[Term]) -> tuple[list[int], int]:

@@ -7,6 +7,7 @@ workspace that an index has in the order of the list: no table is read as a whol
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
@@ -42,8 +43,41 @@ _TERMS = (
     "(th.title, th.id, th.agent, th.labels, th.status, th.status_reason, th.started_by)"
 )
 _PAIR = "label="  # no name of the language: a label by its name and its value
-_FAMILY = {"fork", "parent"}
+# Values of has: whose threads an index knows.
+_FOUND = {"fork", "parent", "stuck", "damage"}
+_FOUND_FIELDS = {"parent", "root", "name"}
 _OPEN = [str(s) for s in Status if s not in (Status.SUCCEEDED, Status.CANCELLED)]
+
+
+@dataclass(slots=True)
+class Conditions:
+    """Conditions on th.* with their parameters: all of a selection but its statuses.
+
+    `ordered` are those that an index has in the order of lists. `is_walked`: the others are true or
+    not of one thread after the other, and no index finds those of which they are.
+    """
+
+    where: list[str] = field(default_factory=list)
+    params: list[Any] = field(default_factory=list)
+    ordered: list[str] = field(default_factory=list)
+    ordered_params: list[Any] = field(default_factory=list)
+    is_found: bool = False
+    has_others: bool = False
+
+    @property
+    def is_walked(self) -> bool:
+        """True if a list without a limit could look at every thread."""
+        return self.has_others and not self.is_found
+
+    def add(self, text: str, values: Sequence[Any] = ()) -> None:
+        """Take one more."""
+        self.where.append(text)
+        self.params += values
+
+    def add_ordered(self, text: str, values: Sequence[Any] = ()) -> None:
+        """Take one more that an index has in the order of lists."""
+        self.ordered.append(text)
+        self.ordered_params += values
 
 
 def filters(
@@ -54,14 +88,23 @@ def filters(
     No index is used for terms that are `common`. Raises InvalidQuery for a query that is not
     understood.
     """
-    where: list[str] = _in_tree(selection.tree)
-    params: list[Any] = []
+    made = conditions_of(workspace, selection, common=common)
+    return made.where, made.params
+
+
+def conditions_of(
+    workspace: UUID, selection: Selection, *, common: Collection[Term] = ()
+) -> Conditions:
+    """The same with what an index can do for a list."""
+    made = Conditions()
+    _add_tree(made, selection.tree)
     for name, value, sql in (*conditions(selection.tree), *conditions(selection)):
         if isinstance(value, str):
             deltas.check(value, name)
         if sql:
-            where.append(sql)
-            params += [value] * sql.count("%s")
+            made.add(sql, [value] * sql.count("%s"))
+            made.is_found |= name in _FOUND_FIELDS or (name == "depth" and value > 0)
+            made.has_others = True
     terms = parse(selection.q).terms
     if selection.agent:
         terms = (Term("agent", (selection.agent,)), *terms)
@@ -70,15 +113,48 @@ def filters(
     if selection.label:
         terms = (*terms, label_term(selection.label))
     for term in terms:
-        signed = _signed_in_order if term in common else _signed
-        text, values = _any([signed(one, workspace) for one in term.alternatives])
-        where.append(text)
-        if term in common:
-            where[-1] = walked(where[-1])
-            if term.name == "error" and not term.others:
-                where.append(_FAILING)  # else the lanes of all other statuses are walked
-        params += values
-    return where, params
+        _add_term(made, term, workspace, is_common=term in common)
+    return made
+
+
+def _add_tree(made: Conditions, tree: TreeFilter) -> None:
+    """Conditions for a place in a family tree, beside those of its fields."""
+    if tree.depth and tree.parent is None:
+        # An index knows all children; those of one depth are among them.
+        made.add("th.parent IS NOT NULL")
+    if tree.top:
+        made.add(TOP)
+        made.add_ordered(TOP)
+    if tree.held is not None:
+        made.add(_HELD if tree.held else f"NOT coalesce({_HELD}, false)")
+        made.is_found |= tree.held
+
+
+def _add_term(made: Conditions, term: Term, workspace: UUID, *, is_common: bool) -> None:
+    signed = _signed_in_order if is_common else _signed
+    text, values = _any([signed(one, workspace) for one in term.alternatives])
+    made.add(walked(text) if is_common else text, values)
+    if is_common and term.name == "error" and not term.others:
+        made.add(_FAILING)  # else the lanes of all other statuses are walked
+    is_one = len(term.values) == 1 and not term.negated and not term.others
+    if is_one and term.name in ("agent", "status"):
+        made.add_ordered(text, values)
+    elif not is_common and is_indexed(term):
+        made.is_found = True
+    elif term.others or term.name != "status":
+        made.has_others = True
+    if is_one and (bound := _oldest_status(term)):
+        made.add_ordered(*bound)
+
+
+def _oldest_status(term: Term) -> Condition | None:
+    """The status of threads of a term is younger than this: None where it can have any age."""
+    (value,) = term.values
+    if term.name == "age" and (ago := seconds_of(value))[0] == "<":
+        return f"th.status_since > {_AGO}", [ago[1]]
+    if term.name == "since":
+        return "th.status_since >= %s::timestamptz", [day_of(value)]
+    return None
 
 
 def label_term(label: tuple[str, str]) -> Term:
@@ -108,7 +184,8 @@ def _is_indexed(term: Term) -> bool:
         term.name in ("label", _PAIR, "by")
         or bool(term.path)
         or (term.name in ("", "error") and all(map(split, term.values)))
-        or (term.name == "has" and set(term.values) <= _FAMILY)
+        or term.name == "stuck"
+        or (term.name == "has" and set(term.values) <= _FOUND)
     )
 
 
@@ -147,19 +224,6 @@ def _signed(term: Term, workspace: UUID) -> Condition:
     text, params = _condition(term, workspace)
     # A condition on a column without a value is neither true nor false.
     return (f"NOT coalesce({text}, false)" if term.negated else text), params
-
-
-def _in_tree(tree: TreeFilter) -> list[str]:
-    """Conditions on th.* for a place in a family tree, beside those of its fields."""
-    where: list[str] = []
-    if tree.depth and tree.parent is None:
-        # An index knows all children; those of one depth are among them.
-        where.append("th.parent IS NOT NULL")
-    if tree.top:
-        where.append(TOP)
-    if tree.held is not None:
-        where.append(_HELD if tree.held else f"NOT coalesce({_HELD}, false)")
-    return where
 
 
 def _condition(term: Term, workspace: UUID) -> Condition:

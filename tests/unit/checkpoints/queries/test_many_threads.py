@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -100,7 +101,7 @@ def test_a_page_in_the_middle_reads_as_many_threads_as_it_has(workspace: UUID) -
         for oldest_first in (False, True):
             seen, after = [], ""
             for _ in range(3):
-                options = {"limit": LIMIT, "oldest_first": oldest_first}
+                options: dict[str, Any] = {"limit": LIMIT, "oldest_first": oldest_first}
                 page = queries.threads(chosen, workspace=workspace, after=after, **options)
                 # An index in the order of the list may have some of other statuses between.
                 most = max(len(statuses), 3) * 2 * (LIMIT + 1)
@@ -260,3 +261,102 @@ def test_a_counter_says_where_it_stopped(workspace: UUID, few_are_300: None) -> 
     assert 0 < value[Status.WAITING] <= 200
     value = queries.counts(queries.Selection(q="label:team=t20"), workspace=workspace)
     assert capped(value[Status.WAITING]) == "240"
+
+
+# --- what no index finds ----------------------------------------------------------------------
+
+# {query: its condition}; of most threads, of few, of none.
+WALKED = {
+    "cost:>100": "cost > 100",
+    "cost:<100": "cost < 100",
+    "age:>90d": "created_at < now() - interval '90 days'",
+    "before:2020-01-01": "created_at < '2020-01-01'",
+    "idle:>1h": "status_since < now() - interval '1 hour' AND last_at < now() - interval '1 hour'",
+    "idle:<1h": "greatest(last_at, status_since) > now() - interval '1 hour'",
+    "node:nothing": "false",
+    "-customer": "title !~ 'customer'",
+    "-label:team": "NOT labels ? 'team'",
+    "-agent:nobody": "true",
+    "agent:nobody,somebody": "false",
+    "cost:<100 status:failed": "cost < 100 AND status = 'failed'",
+    "-status:succeeded cost:>100": "cost > 100 AND status <> 'succeeded'",
+    "label:team=t20 OR cost:>100": 'labels @> \'{"team": "t20"}\' OR cost > 100',
+    "%": "title ~ '%%'",
+}
+LOOKED = 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("q", WALKED)
+def test_what_no_index_finds_is_searched_up_to_a_limit(
+    q: str, workspace: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counts, "LOOK", LOOKED)
+    monkeypatch.setattr(sys.modules["checkpoints.queries.threads"], "LOOK", LOOKED)
+    chosen = queries.Selection(q=q)
+    newest = frozenset({Status.SUCCEEDED})
+
+    def lanes() -> dict[Status, list[Any]]:
+        return queries.lanes(
+            chosen, workspace=workspace, statuses=STATUSES, newest_first=newest, limit=LIMIT
+        )
+
+    def counted() -> dict[Status, int]:
+        return queries.counts(chosen, workspace=workspace, newest_first=newest)
+
+    most = len(STATUSES) * (LOOKED + 1) + 1  # with the thread that the others are like
+    assert rows_read(counted) <= most
+    assert rows_read(lanes) <= most + len(STATUSES) * LIMIT
+    shown, numbers = lanes(), counted()
+    for status in STATUSES:
+        order = "DESC" if status in newest else ""
+        looked_at = rows(
+            f"SELECT id, {WALKED[q]} FROM gp_thread WHERE workspace_id = %s AND status = %s "
+            f"ORDER BY status_since {order}, id {order} LIMIT {LOOKED + 1}",
+            (workspace, str(status)),
+        )
+        first = [ident for ident, matches in looked_at[:LOOKED] if matches]
+        assert [row.id for row in shown[status]] == first[:LIMIT]
+        assert numbers[status] == sum(matches for _, matches in looked_at)
+        impossible = "status:failed" in q and status is not Status.FAILED
+        impossible |= "-status:succeeded" in q and status is Status.SUCCEEDED
+        assert isinstance(numbers[status], AtLeast) is not impossible
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statuses", [(Status.FAILED,), (Status.FAILED, Status.SUCCEEDED), ()])
+@pytest.mark.parametrize("oldest_first", [True, False])
+@pytest.mark.parametrize("q", ["cost:>100", "-customer", "label:team=t20 OR cost:>100"])
+def test_pages_of_what_no_index_finds_end_with_all_of_it(
+    q: str, statuses: tuple[Status, ...], oldest_first: bool, workspace: UUID
+) -> None:
+    chosen, after, seen, pages = queries.Selection(statuses, q=q), "", list[UUID](), 0
+
+    def page(after: str) -> Any:
+        return queries.threads(
+            chosen,
+            workspace=workspace,
+            limit=LIMIT,
+            after=after,
+            oldest_first=oldest_first,
+            look=2_000,
+        )
+
+    while pages == 0 or after:
+        if pages < 3:
+            read = rows_read(lambda after=after: page(after))  # type: ignore[misc]
+            assert read <= 2 * max(len(statuses), 1) * (2_000 + LIMIT) + LIMIT, read
+        result = page(after)
+        seen += [row.id for row in result.rows]
+        after, pages = result.next_cursor, pages + 1
+    order = "" if oldest_first else "DESC"
+    wanted = [str(status) for status in statuses or Status]
+    assert seen == [
+        ident
+        for (ident,) in rows(
+            f"SELECT id FROM gp_thread WHERE workspace_id = %s AND status = ANY(%s) AND "
+            f"({WALKED[q]}) ORDER BY status_since {order}, id {order}",
+            (workspace, wanted),
+        )
+    ]
+    assert pages > 1 or statuses == (Status.FAILED,)
