@@ -44,8 +44,8 @@ _TERMS = (
 )
 _PAIR = "label="  # no name of the language: a label by its name and its value
 # Values of has: whose threads an index knows.
-_FOUND = {"fork", "parent", "stuck", "damage"}
-_FOUND_FIELDS = {"parent", "root", "name"}
+_INDEXED_VALUES = {"fork", "parent", "stuck", "damage"}
+_INDEXED_FIELDS = {"parent", "root", "name"}
 _OPEN = [str(s) for s in Status if s not in (Status.SUCCEEDED, Status.CANCELLED)]
 
 
@@ -61,13 +61,13 @@ class Conditions:
     params: list[Any] = field(default_factory=list)
     ordered: list[str] = field(default_factory=list)
     ordered_params: list[Any] = field(default_factory=list)
-    is_found: bool = False
+    has_index: bool = False
     has_others: bool = False
 
     @property
     def is_walked(self) -> bool:
         """True if a list without a limit could look at every thread."""
-        return self.has_others and not self.is_found
+        return self.has_others and not self.has_index
 
     def add(self, text: str, values: Sequence[Any] = ()) -> None:
         """Take one more."""
@@ -103,7 +103,7 @@ def conditions_of(
             deltas.check(value, name)
         if sql:
             made.add(sql, [value] * sql.count("%s"))
-            made.is_found |= name in _FOUND_FIELDS or (name == "depth" and value > 0)
+            made.has_index |= name in _INDEXED_FIELDS or (name == "depth" and value > 0)
             made.has_others = True
     terms = parse(selection.q).terms
     if selection.agent:
@@ -127,7 +127,7 @@ def _add_tree(made: Conditions, tree: TreeFilter) -> None:
         made.add_ordered(TOP)
     if tree.held is not None:
         made.add(_HELD if tree.held else f"NOT coalesce({_HELD}, false)")
-        made.is_found |= tree.held
+        made.has_index |= tree.held
 
 
 def _add_term(made: Conditions, term: Term, workspace: UUID, *, is_common: bool) -> None:
@@ -140,7 +140,7 @@ def _add_term(made: Conditions, term: Term, workspace: UUID, *, is_common: bool)
     if is_one and term.name in ("agent", "status"):
         made.add_ordered(text, values)
     elif not is_common and is_indexed(term):
-        made.is_found = True
+        made.has_index = True
     elif term.others or term.name != "status":
         made.has_others = True
     if is_one and (bound := _oldest_status(term)):
@@ -185,7 +185,7 @@ def _is_indexed(term: Term) -> bool:
         or bool(term.path)
         or (term.name in ("", "error") and all(map(split, term.values)))
         or term.name == "stuck"
-        or (term.name == "has" and set(term.values) <= _FOUND)
+        or (term.name == "has" and set(term.values) <= _INDEXED_VALUES)
     )
 
 
