@@ -1,10 +1,9 @@
-"""Branches that meet: a join runs once, when all that are under way are there, on both ledgers."""
+"""Branches that meet: a join runs once, when all that are under way are there."""
 
 from __future__ import annotations
 
 import itertools
 import random
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -12,14 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.workers.conftest import Bench, bench_of
 from workers.authoring.graph import END, Append, Graph, State
 from workers.checking.graphs import check_graph
 from workers.node.context import Context
 from workers.testing.harness import Harness
 
-HERE = sys.modules[__name__]
-NAMES = (f"joins-{number}" for number in itertools.count())
 STEPS = 30
 
 
@@ -202,32 +198,27 @@ def made_by(ways: dict[str, list[str]], follow: Any, name: str) -> Graph:
     )
 
 
-def played(bench: Bench, graph: Graph) -> list[Any]:
-    bench.install(graph, {}, HERE)
-    thread = bench.start()
-    row = bench.advance(thread)
-    assert row.status == "succeeded", row.status_reason
-    points = sorted(bench.checkpoints(thread), key=lambda c: c.number)
-    return [list(c.nodes) for c in points[1:]]
+def played(graph: Graph) -> list[list[str]]:
+    thread = Harness(graph).play()
+    assert thread.status == "succeeded", thread
+    return steps_of(thread)
 
 
 @pytest.mark.nightly
 @given(seed=st.integers(0, 2**32), circles=st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_any_graph_takes_the_steps_of_a_plain_scheduler(db: None, seed: int, circles: bool) -> None:
+def test_any_graph_takes_the_steps_of_a_plain_scheduler(seed: int, circles: bool) -> None:
     ways = chance_graph(seed, circles=circles)
     follow = chooser(seed, ways)
-    steps = played(bench_of(HERE), made_by(ways, follow, "any"))
-    assert steps == reference(ways, follow)
+    assert played(made_by(ways, follow, "any")) == reference(ways, follow)
 
 
 @pytest.mark.nightly
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_without_circles_each_node_works_once_and_after_all_before_it(db: None, seed: int) -> None:
+def test_without_circles_each_node_works_once_and_after_all_before_it(seed: int) -> None:
     ways = chance_graph(seed, circles=False)
-    made = made_by(ways, lambda node, _: ways[node] or [END], "straight")
-    steps = played(bench_of(HERE), made)
+    steps = played(made_by(ways, lambda node, _: ways[node] or [END], "straight"))
     order: Sequence[str] = list(itertools.chain(*steps))
     assert len(order) == len(set(order))
     for node in order:
