@@ -53,6 +53,8 @@ class Claim:
 def claim() -> Claim | None:
     """Take what is due next; None when nothing is, or only what has to wait for its digest."""
     busy: list[UUID] = []  # endpoints whose due recipients are all being served
+    if not fetch_named(SQL.next_endpoint, (busy, AT_ONCE)):  # mostly: no transaction for that
+        return None
     while True:
         with transaction.atomic():
             endpoints = fetch_named(SQL.next_endpoint, (busy, AT_ONCE))

@@ -45,8 +45,11 @@ class _Endpoint:
 def spread(limit: int = BATCH) -> int:
     """Take up to `limit` news out of the outbox; how many.
 
+    Looks first, without a transaction: mostly nothing waits.
     Where one of them fails, each is taken by itself: that one is set aside, the others continue.
     """
+    if not _waiting(1):
+        return 0
     try:
         return _spread(limit)
     except Exception as error:

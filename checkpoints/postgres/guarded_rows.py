@@ -6,7 +6,7 @@ set aside: named in the table gp_set_aside, and tried again later, each time aft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -37,14 +37,14 @@ def not_set_aside(part: str, row: str) -> str:
 
 def handle_rows[*More](
     part: str,
-    due: Iterable[tuple[UUID, UUID, *More]],
+    due: Sequence[tuple[UUID, UUID, *More]],
     handle: Callable[[tuple[UUID, UUID, *More]], bool],
 ) -> int:
     """Handle each row, (its id, its thread, ...), in a transaction that holds its thread's row.
 
     Returns how many were handled. Raises what the database raises once it no longer answers.
     """
-    failed_before = _failed_before(part)
+    failed_before = _failed_before(part) if due else {}
     done = 0
     for row in due:
         try:
@@ -61,7 +61,7 @@ def handle_rows[*More](
 
 def handle_each[*More](
     part: str,
-    due: Iterable[tuple[UUID, UUID | None, *More]],
+    due: Sequence[tuple[UUID, UUID | None, *More]],
     handle: Callable[[tuple[UUID, UUID | None, *More]], int],
 ) -> int:
     """Handle each row, (its id, a thread that it is about, ...), in transactions of its own.
@@ -70,7 +70,7 @@ def handle_each[*More](
     it waits for locks. Returns the sum of what it returns; raises what the database raises once it
     no longer answers.
     """
-    failed_before = _failed_before(part)
+    failed_before = _failed_before(part) if due else {}
     passed = {row for row, rests in failed_before.items() if rests}
     done = 0
     for row in due:

@@ -15,6 +15,7 @@ from dashboard.operate.embedded.process import processes
 
 FIRST_DELAY, LONGEST_DELAY, CALM_SECONDS = 0.5, 30.0, 60.0
 LAST_RESORT_SECONDS = 5.0
+LONGEST_SLEEP = 5.0  # a signal wakes before that: a child ended, or somebody asks to stop
 # What workers call up to their last moment goes after them.
 SERVERS = ("PostgreSQL", "Valkey", "bank")
 
@@ -60,6 +61,7 @@ class Supervisor:
         # Handlers come before the first child: a Ctrl-C in between would leave orphans.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGCHLD, self._on_end_of_child)
         self.watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(__file__).with_name("watchdog.py"))],
             stdin=subprocess.PIPE,
@@ -70,13 +72,19 @@ class Supervisor:
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self.stop_wanted += 1
+        self._wake()
+        if self.stop_wanted > 2:  # somebody insists
+            for child in self.children:
+                processes.signal_group(child.process.pid, signal.SIGKILL)
+
+    def _on_end_of_child(self, _number: int, _frame: object) -> None:
+        self._wake()
+
+    def _wake(self) -> None:
         try:
             os.write(self._wake_write, b"x")
         except OSError:
             pass
-        if self.stop_wanted > 2:  # somebody insists
-            for child in self.children:
-                processes.signal_group(child.process.pid, signal.SIGKILL)
 
     def check(self) -> None:
         """Raises Stopped when somebody asked for an end."""
@@ -108,7 +116,9 @@ class Supervisor:
     def keep(self) -> None:
         """Work until asked to stop; a child that ends is started again, later each time."""
         while not self.stop_wanted:
-            select.select([self._wake_read], [], [], 0.2)
+            waits = any(child.again_at is not None for child in self.children)
+            if select.select([self._wake_read], [], [], 0.2 if waits else LONGEST_SLEEP)[0]:
+                os.read(self._wake_read, 1024)
             now = time.monotonic()
             for child in [*self.children]:
                 if self.stop_wanted:
