@@ -37,6 +37,7 @@ PREFIX: Final = "gatepost-play-"
 # Three servers beside each other leave room for the machine.
 ROOM_IN_MEMORY: Final = 2 * 2**30
 ABANDONED_AFTER_SECONDS: Final = 10.0
+UNUSED_AFTER_SECONDS: Final = 30 * 86_400.0
 # A crash of the machine may lose a play. Shared memory in the folder goes with the folder.
 OPTIONS: Final = (
     "fsync=off",
@@ -173,6 +174,14 @@ def _migrate(server: Postgres, places: Folders) -> None:
         connection.execute(CLOCK)
 
 
+def remove_unused(cache: Path) -> None:
+    """Remove templates of former versions that no play has used for a month."""
+    for folder in cache.glob("plays-*/"):
+        if time.time() - folder.stat().st_mtime > UNUSED_AFTER_SECONDS:
+            shutil.rmtree(folders(folder).postgres.parent, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def copy_template(places: Folders, target: Path) -> None:
     """Copy the template's cluster; `cp` takes a third of the time of Python's own copy."""
     subprocess.run(["cp", "-a", places.postgres, target], check=True)
@@ -188,7 +197,9 @@ def serve() -> None:
         places = replace(folders(folder), postgres=folder / "postgres")
         with _alone(template):
             if not template.postgres.exists():
+                remove_unused(template.data.parent)
                 make_template(template)
+            os.utime(template.data)
             copy_template(template, places.postgres)
         prepare(places)
         server = Postgres(places, options=OPTIONS)

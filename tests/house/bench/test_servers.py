@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from dashboard.operate.embedded.throwaway import choose_parent, remove_abandoned
+from dashboard.operate.embedded.throwaway import choose_parent, remove_abandoned, remove_unused
 from tests.support.servers import ABANDONED_AFTER_SECONDS, PREFIX
 
 HOLDER = """
@@ -30,6 +30,14 @@ def test_memory_is_used_where_it_has_room_only(tmp_path: Path) -> None:
     assert choose_parent(tmp_path, room=1) == tmp_path
     assert choose_parent(tmp_path, room=2**60) == Path("/tmp")
     assert choose_parent(tmp_path / "missing") == Path("/tmp")
+
+
+def test_templates_of_former_versions_go_after_a_month(tmp_path: Path) -> None:
+    for name, days in (("plays-old", 31), ("plays-used", 29), ("other", 31)):
+        (tmp_path / name / "postgres").mkdir(parents=True)
+        os.utime(tmp_path / name, (time.time() - days * 86_400,) * 2)
+    remove_unused(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other", "plays-used"]
 
 
 def test_folders_of_killed_runs_are_removed_and_those_of_living_ones_stay(tmp_path: Path) -> None:
