@@ -11,7 +11,7 @@ import os
 import urllib.request
 from typing import Annotated, Any
 
-from benchmarks.faults.charged_server import SERVER, TIMEOUT_SECONDS
+from benchmarks.faults.charged_server import MODEL, SERVER, TIMEOUT_SECONDS
 from gatepost import END, Append, Context, Graph, Reply, Request, State, Sum
 
 
@@ -42,7 +42,7 @@ def stand_in(request: Request) -> Reply:
     if not isinstance(payload, dict):
         return Reply("")  # what a shipped node asks by itself is answered by nobody
     result = _call("model", payload["trial"], payload["step"])
-    return Reply(result["text"], "counting-server", result["tokens_in"], result["tokens_out"])
+    return Reply(result["text"], MODEL, result["tokens_in"], result["tokens_out"])
 
 
 graph = Graph("bench-wasting", Wasting, version=1, model=stand_in)

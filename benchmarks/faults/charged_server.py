@@ -21,6 +21,7 @@ from typing import Any
 
 # Where the agent of the bench finds the server, and how long it waits for an answer.
 SERVER = "BENCH_WASTING_SERVER"
+MODEL = "counting-server"  # as its answers are recorded
 TIMEOUT_SECONDS = 1.0
 TOO_LONG_SECONDS = 1.5
 KINDS = ("429", "503", "time-out", "kill")

@@ -21,11 +21,11 @@ from uuid import UUID, uuid4
 
 from benchmarks.report import tidy
 
-from .charged_server import Charging, Fault
+from .charged_server import MODEL, Charging, Fault
 from .trials import ARMS, Field, Trial
 
 if TYPE_CHECKING:
-    from checkpoints.views import ThreadRow
+    from checkpoints.views import ActivityRow, ThreadRow
     from dashboard.identity.permissions import Actor
 
 ROWS = 240  # of a table to be explained
@@ -122,9 +122,16 @@ def person(role: str) -> Actor:
     return actor_of(user)
 
 
+def is_own(row: ActivityRow) -> bool:
+    """Answer True for a call that the counting server hasn't seen, such as a model's of a node."""
+    if row.kind == "model":
+        return (row.usage or {}).get("model") != MODEL
+    return row.kind in ("activity", "effect") and row.tool != TOLL
+
+
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the record of an arm says: calls of activities and effects, and effects taken back."""
+    """What the record of an arm says: the agents' own calls, effects, and effects taken back."""
 
     calls: int
     effects: int
@@ -210,10 +217,7 @@ class Shipped(Field):
         results = {}
         for trial in self.trials.values():
             mine = [
-                row
-                for thread in trial.threads
-                for row in queries.activities(thread)
-                if row.kind in ("activity", "effect") and row.tool != TOLL
+                row for thread in trial.threads for row in queries.activities(thread) if is_own(row)
             ]
             effects = [row for row in mine if row.kind == "effect"]
             results[trial.name] = Own(
@@ -234,7 +238,7 @@ class Shipped(Field):
         )
 
     def own_wasted(self, arm: str) -> int:
-        """Activities and effects that were started beyond need."""
+        """Calls of the agents' own that were made beyond need."""
         mine = self._of(arm)
         return sum(own.calls for own in mine) - self._needed * len(mine)
 
