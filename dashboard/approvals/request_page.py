@@ -8,16 +8,18 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from approvals.rules.votes import person
 from checkpoints.errors import NotFound
-from dashboard.fields.parameters import FLAG, TEXT
+from dashboard.fields.parameters import FLAG, NUMBER, POINTER, TEXT
 from dashboard.kit.pages.addresses import takes
-from dashboard.kit.pages.base import actor, live_page, show, wants_regions
+from dashboard.kit.pages.base import actor, live_page, number_in, show, wants_regions
 
 from . import next_request as flow
+from .long_texts import text_part
 from .request_reads import ApprovalPage
 from .reviewers import Viewer
 
@@ -26,14 +28,20 @@ SEEN_HEADER = "X-Gatepost-Seen"  # the hash of the proposal that the page has sh
 
 
 @require_safe
+@vary_on_headers("HX-Request")
 @live_page
-@takes(exact=FLAG, lines=TEXT, **flow.LIST_PARAMETERS)
+@takes(exact=FLAG, lines=TEXT, text=POINTER, start=NUMBER, **flow.LIST_PARAMETERS)
 def approval(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     """One request with everything a decision needs; notes that this person has it open.
 
     ?exact=1 has the JSON of the proposal also where it is long; ?lines= sorts lists by a column.
+    ?text= is a very long text of the arguments, alone where a page asks for it to show it in place.
     """
     flow.note_look(request, approval_id)
+    if request.GET.get("text") and "HX-Request" in request.headers:
+        args = page_for(request, approval_id).approval.shown_args
+        start = number_in(request.GET, "start") or 0
+        return text_part(approval_id, args, request.GET["text"], start)
     return show_request(request, approval_id)
 
 
@@ -66,6 +74,7 @@ def page_for(request: HttpRequest, approval_id: UUID, *, seen: str = "") -> Appr
         wanted_next=request.GET.get(flow.NEXT, ""),
         exact=bool(request.GET.get("exact")),
         lines=request.GET.get("lines", ""),
+        whole_texts=bool(request.GET.get("text")),
     )
 
 

@@ -66,6 +66,7 @@ class ApprovalPage:
     wanted_next: str = ""  # the id of the request that came after this one in that list
     exact: bool = False  # whether JSON is wanted that is longer than what pages have
     lines: str = ""  # the column by which lines are sorted, "-" in front: the largest first
+    whole_texts: bool = False  # very long texts are here, and not fetched when they are unfolded
 
     topic = "approval"
 
@@ -325,6 +326,7 @@ def approval_main(page: ApprovalPage, roles: Roles) -> dict[str, Any]:
         "receipts": page.receipts,
         "exact": page.exact,
         "lines": page.lines,
+        "texts_of": None if page.whole_texts else page.approval.id,
         "people": people([row.decided_by]),
         "accounts": page.accounts,
         "decider_account": page.decider_account,

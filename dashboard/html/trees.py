@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -40,6 +40,7 @@ from .places import LONG as CUT
 from .places import Sides
 
 type Marks = Mapping[tuple[int, str], SafeString]  # by the id of what holds a value, and its key
+type Texts = Callable[[str], str]  # the address of a text of a tree, "" where it has none
 
 MAX_CHILDREN = 200
 MAX_NODES = 3000
@@ -54,7 +55,9 @@ HANDFUL = 6
 # below the first level, levels.
 LINES, LINE, ITEMS, LEVELS = 60, 90, 20, 2
 # A link of a light tree is followed in its place; other answers, such as the login, are not shown.
-IN_PLACE = 'hx-target="closest li" hx-swap="outerHTML show:none" hx-select="[data-value]"'
+_SWAP = 'hx-swap="outerHTML show:none" hx-select="[data-value]"'
+IN_PLACE = f'hx-target="closest li" {_SWAP}'
+_OF_TEXT, _OF_REST = 'hx-target="closest .s"', f'hx-target="this" {_SWAP}'
 
 
 def render(
@@ -67,6 +70,7 @@ def render(
     marks: Marks | None = None,
     tabled: frozenset[int] = frozenset(),
     sides: Sides | None = None,
+    texts: Texts | None = None,
     start: int = 0,
     most: int = MAX_NODES,
 ) -> SafeString:
@@ -76,12 +80,12 @@ def render(
     change is shown as well, and what is too much is counted and said to stand in the exact JSON.
     `marks` stand behind the values of `new` that they are of. Lists of `tabled` identities are only
     counted, with what changed in them: a table below has them. With `sides` it is light: they say
-    where its other parts stand, and its lines begin with number `start`. It has at most `most`
-    lines.
+    where its other parts stand, and its lines begin with number `start`. With `texts` a very long
+    text of `new` is fetched when it is unfolded. It has at most `most` lines.
     """
     if sides and sides.notes:
         marks = {**(marks or {}), **{(id(new), key): note for key, note in sides.notes.items()}}
-    writer = _Writer(unfold, whole, marks, tabled, sides)
+    writer = _Writer(unfold, whole, marks, tabled, sides, texts)
     writer.left = min(most, MAX_NODES)
     part = schema if isinstance(schema, Part) else Part.of(schema)
     mode = "plain" if old is MISSING else "compare"
@@ -136,9 +140,10 @@ class _Writer:
         marks: Marks | None = None,
         tabled: frozenset[int] = frozenset(),
         sides: Sides | None = None,
+        texts: Texts | None = None,
     ) -> None:
         self.unfold, self.whole, self.marks, self.tabled = unfold, whole, marks or {}, tabled
-        self.sides = sides
+        self.sides, self.texts = sides, texts
         self.left = LINES if sides else MAX_NODES
 
     def children(
@@ -308,13 +313,15 @@ class _Writer:
     def scalar(self, value: Any, *, removed: bool = False) -> str:
         cut = self.sides and isinstance(value, str) and len(value) > CUT
         address = self.address(value, None, "del" if removed else "plain") if cut else ""
+        if not address and self.texts and isinstance(value, str) and len(value) > MAX_STRING:
+            # An older one has no address: its beginning is folded here.
+            address = "" if removed else self.texts(value)
+            if not address:
+                return scalar(value)
+            return _cut(value, address, _OF_REST)
         if not address:
             return scalar(value, whole=self.whole)
-        link = (
-            f'<a class="cut" href="{escape(address)}" hx-boost="true" hx-target="closest .s">'
-            f"… {number(len(value) - CUT)} more characters</a>"
-        )
-        return f'<span class="s">"{visible(value[:CUT])}{link}"</span>'
+        return _cut(value, address, _OF_TEXT)
 
     def text(self, value: Any, start: int) -> str:
         """A long string from `start` on, with a link to the rest of a very long one."""
@@ -327,6 +334,31 @@ class _Writer:
         return (
             f'{shown}<a class="cut" href="{escape(address)}">… {number(rest)} more characters</a>'
         )
+
+
+def text_from(value: str, start: int, here: str, after: str) -> SafeString:
+    """Draw the rest of a long text in the place of its link; what is too much is one again.
+
+    `here` is the address of this part and `after` that of the next one.
+    """
+    end = start + WHOLE_STRING
+    more = _more(len(value) - end, after, _OF_REST) if len(value) > end else ""
+    return mark_safe(  # noqa: S308 - built from escaped parts
+        f'<span data-value="{escape(here)}">{visible(value[start:end])}{more}</span>'
+    )
+
+
+def _cut(value: str, address: str, attributes: str) -> str:
+    """The beginning of a text, with a link that its rest takes the place of."""
+    more = _more(len(value) - CUT, address, attributes)
+    return f'<span class="s">"{visible(value[:CUT])}{more}"</span>'
+
+
+def _more(n: int, address: str, attributes: str) -> str:
+    return (
+        f'<a class="cut" href="{escape(address)}" hx-boost="true" {attributes}>'
+        f"… {number(n)} more characters</a>"
+    )
 
 
 def _n_pairs(new: Any, old: Any) -> int:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from approvals.states import ALLOWING
+from dashboard.approvals.long_texts import text_addresses
 from dashboard.documents import json_lines as on_paper
 from dashboard.html import list_pairs, trees
 from dashboard.html.charts.symbols import symbol
@@ -100,16 +102,26 @@ def whole_tree(
     schema: Any = None,
     receipts: Any = None,
     tables: Any = (),
+    request: UUID | None = None,
 ) -> SafeString:
     """Arguments as a tree with nothing left out; with `compare` marked where they differ.
 
-    `receipts` are those of this very value. Lists shown as `tables` below are only counted.
+    `receipts` are those of this very value. Lists shown as `tables` below are only counted. Very
+    long texts come when they are unfolded, if the id of the `request` says from where.
     """
     old = before if compare else list_pairs.MISSING
     known = None if receipts is None else marks(value, receipts.values)
     tabled = frozenset(table.of for table in tables if not table.more)
+    texts = None if request is None else text_addresses(request, value)
     return trees.render(
-        value, old, unfold=unfold, whole=True, schema=schema, marks=known, tabled=tabled
+        value,
+        old,
+        unfold=unfold,
+        whole=True,
+        schema=schema,
+        marks=known,
+        tabled=tabled,
+        texts=texts,
     )
 
 

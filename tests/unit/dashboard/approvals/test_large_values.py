@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from html import unescape
 from random import Random
 from typing import Any
 
@@ -65,9 +66,60 @@ def test_the_whole_is_one_click_away_and_says_how_much_is_left_out(
     row = request_with(PICTURE)
     client = cast.client("manager")
     page = client.get(f"/approvals/{row.id}/").content.decode()
-    assert "more characters, in the exact JSON below" in page
+    assert "more characters</a>" in page
     [link] = re.findall(r'href="([^"]+)">Exact JSON</a>', page)
     assert client.get(link).json()["args"]["note"] == PICTURE
+
+
+@pytest.mark.requirement("F15")
+def test_a_long_text_is_fetched_when_it_is_unfolded(cast: Cast, request_with: Any) -> None:
+    row = request_with(PICTURE)
+    client = cast.client("manager")
+    page = client.get(f"/approvals/{row.id}/").content.decode()
+    assert len(page) < 60_000
+    assert PICTURE[:400] in page
+    assert PICTURE[400:500] not in page
+    [link] = links(page)
+    fetched, first = PICTURE[:400], link
+    while link:
+        answer = client.get(link, headers={"HX-Request": "true"})
+        assert (answer.status_code, answer.headers["HX-Push-Url"]) == (200, "false")
+        part = answer.content.decode()
+        assert len(part) < 110_000
+        fetched += re.findall(r'data-value="[^"]*">([^<]*)<', part)[0]
+        link = next(iter(links(part)), "")
+    assert fetched == PICTURE
+    # Without scripts the same address is the page with the beginning of the text in it.
+    page = client.get(first).content.decode()
+    assert PICTURE[400:99_000] in page
+    assert "<h1" in page
+
+
+def links(html: str) -> list[str]:
+    return [unescape(one) for one in re.findall(r'class="cut" href="([^"]+)"', html)]
+
+
+def test_nobody_else_fetches_it_and_nothing_else_is_fetched(cast: Cast, request_with: Any) -> None:
+    row = request_with(PICTURE)
+    hx = {"HX-Request": "true"}
+    at = f"/approvals/{row.id}/?text=/note"
+    assert cast.client("stranger").get(at, headers=hx).status_code == 404
+    for pointer in ("/none", "/note/0", "/to/x", "/"):
+        answer = cast.client("manager").get(f"/approvals/{row.id}/?text={pointer}", headers=hx)
+        assert answer.status_code == 404, pointer
+    short = cast.client("manager").get(f"/approvals/{row.id}/?text=/to", headers=hx)
+    assert ">Ada<" in short.content.decode()
+
+
+def test_texts_beside_other_ones_are_short_on_the_page(cast: Cast, request_with: Any) -> None:
+    client = cast.client("manager")
+    row = request_with("before " + PICTURE)
+    body = {"verdict": "approve", "proposal_hash": row.proposal_hash, "confirmed": "approve"}
+    assert client.post(f"/approvals/{row.id}/decide/", body).status_code == 303
+    page = client.get(f"/approvals/{request_with(PICTURE).id}/").content.decode()
+    assert "<del>" in page
+    assert len(page) < 80_000
+    assert len(links(page)) == 1
 
 
 def test_large_arguments_are_not_offered_for_an_edit(cast: Cast, request_with: Any) -> None:
