@@ -45,7 +45,7 @@ _TERMS = (
 _PAIR = "label="  # no name of the language: a label by its name and its value
 # Values of has: whose threads an index knows.
 _INDEXED_VALUES = {"fork", "parent", "stuck", "damage"}
-_INDEXED_FIELDS = {"parent", "root", "name"}
+_INDEXED_FIELDS = {"parent", "root", "name", "framework"}
 _OPEN = [str(s) for s in Status if s not in (Status.SUCCEEDED, Status.CANCELLED)]
 
 
