@@ -212,7 +212,8 @@ class BoardPage(BoardAddress):
         if self.statuses:
             page = self.listed
             rows = board_columns.rows_of(LIST_ROWS, self.columns)
-            return queries.LIST_LOOK if page.next_cursor and len(page.rows) < rows else 0
+            is_part = page.next_cursor or (self.after and not page.rows)
+            return queries.LIST_LOOK if is_part and len(page.rows) < rows else 0
         return queries.LOOK if any(isinstance(n, AtLeast) for n in self.counts.values()) else 0
 
     @cached_property

@@ -36,6 +36,7 @@ def test_a_board_says_how_many_threads_of_each_status_it_searched(cast_with_thre
     html = client.get("/?q=cost:>100").content.decode()
     assert f"Searched the first {LOOKED} threads of each status." in html
     assert 'data-count="queued">0+<' in html
+    assert "Nothing found so far" in html
     assert "Search more threads" not in html
     for whole in ("/", "/?q=agent:payments", "/?q=status:queued"):
         html = client.get(whole).content.decode()
@@ -48,7 +49,8 @@ def test_a_list_is_searched_page_by_page_to_its_end(cast_with_threads: Cast) -> 
     while pages < THREADS:
         html = client.get(address).content.decode()
         pages += 1
-        if "Nothing matches" not in html:
+        assert "Nothing matches" not in html  # not all of them were searched
+        if "Nothing found so far" not in html:
             break
         assert f"Searched {LOOKED} threads of each chosen status on this page." in html
         link = re.search(r'href="([^"]+)">Search more threads<', html)
