@@ -52,7 +52,7 @@ def test_a_list_is_searched_page_by_page_to_its_end(cast_with_threads: Cast) -> 
         assert "Nothing matches" not in html  # not all of them were searched
         if "Nothing found so far" not in html:
             break
-        assert f"Searched {LOOKED} threads of each chosen status on this page." in html
+        assert f"Searched up to {LOOKED} threads of each chosen status on this page." in html
         link = re.search(r'href="([^"]+)">Search more threads<', html)
         assert link is not None
         address = unescape(link[1])
