@@ -197,6 +197,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "queue": ("text", "queue in which the thread waits for workers"),
     "raw": ("text", "beginning and end of an answer as it came"),
     "reason": ("text", "why"),
+    "received": ("integer", "number of the event with which the signal came"),
     "released": ("integer", "how many threads were released"),
     "remains": ("text", "hash of what remains of the thread"),
     "reminder": ("integer", "which reminder it is"),
@@ -230,6 +231,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "server": ("text", "id of the MCP server"),
     "sha256": ("text", "hash of the file"),
     "shared": ("boolean", "whether the view is shared"),
+    "signal": ("text", "name of the signal"),
     "size": ("integer", "bytes"),
     "standing_hash": ("text", "hash of the arguments that now stand"),
     "started_in": ("object", "thread and chain of the parent"),
@@ -261,13 +263,13 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "until": ("text", "until when"),
     "usage": ("object", "model, tokens, cost and time"),
     "user": ("integer", "number of the user"),
-    "value": ("any", "value of the parameter"),
+    "value": ("any", "value of the parameter or signal"),
     "verdict": ("text", "the verdict"),
     "versions": ("object", "agent versions and their hashes"),
     "view": ("text", "id of the view"),
     "void": ("integer", "how many votes no longer count"),
     "waiting_on": ("text", "hash of what the thread waits for"),
-    "waits_for": ("object", "how many requests and children the thread waits for"),
+    "waits_for": ("object", "how many requests, children and signals the thread waits for"),
     "was": ("object", "the same rows before the change"),
     "what": ("text", "what is wrong"),
     "what_next": ("text", "what follows a rejection"),
@@ -351,6 +353,9 @@ class EventKind(_Kind):
     )
     INPUT_RECEIVED = "input.received", "message sent_by"
     INPUT_TAKEN = "input.taken", "inputs channel"
+    SIGNAL_RECEIVED = "signal.received", "signal value"
+    SIGNAL_TAKEN = "signal.taken", "signal received activity node"
+    SIGNAL_REFUSED = "signal.refused", "signal received node path why"
     STEP_FAILED = "step.failed", "node step error lost fence"
     STEP_FENCED = "step.fenced", "owner fence step effects"
     NODE_FINISHED = "node.finished", f"{_ACTIVITY}", Proof.ACTIVITY
@@ -453,6 +458,7 @@ FROM_OUTSIDE: Final = (
     EventKind.THREAD_STARTED,
     EventKind.THREAD_FORKED,
     EventKind.INPUT_RECEIVED,
+    EventKind.SIGNAL_RECEIVED,
     EventKind.DECISION_RECORDED,
     EventKind.APPROVAL_DECIDED,
     EventKind.APPROVAL_SETTLED,

@@ -120,6 +120,7 @@ class ThreadRow:
     imported_seq: int = 0
     imported_number: int = -1
     pinned: bool = False
+    wake_seq: int = 0
     integrity: VerificationRow | None = None
     root: UUID | None = None
     depth: int = 0
@@ -214,6 +215,18 @@ class InputRow:
 
     seq: int
     message: Any
+    actor: str
+    at: datetime
+    imported: Annotated[bool, Field(description=ELSEWHERE)] = False
+
+
+@dataclass(frozen=True, slots=True)
+class SignalRow:
+    """A signal that was received and not taken yet; `seq` is the number of its event."""
+
+    seq: int
+    name: str
+    value: Any
     actor: str
     at: datetime
     imported: Annotated[bool, Field(description=ELSEWHERE)] = False

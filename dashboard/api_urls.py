@@ -94,6 +94,7 @@ from dashboard.threads.past import (
     ThreadState,
 )
 from dashboard.threads.settle import SETTLE
+from dashboard.threads.signal import SIGNAL, SignalByName
 from dashboard.threads.thread_list import (
     CancelThread,
     EditThread,
@@ -124,6 +125,7 @@ _thread: list[URLPattern] = [
     path("hold/", call(HOLD), name="thread_hold"),
     path("lift_hold/", call(LIFT_HOLD), name="thread_lift_hold"),
     path("input/", call(INPUT), name="input"),
+    path("signals/", call(SIGNAL), name="signals"),
     path("edit/", EditThread.as_view(), name="edit"),
     path("fork/", ForkThread.as_view(), name="fork"),
     path("rollback/", RollBackThread.as_view(), name="rollback"),
@@ -195,6 +197,7 @@ _v1: list[URLPattern | URLResolver] = [
     path("threads/many/", ManyThreads.as_view(), name="many"),
     path("threads/code/", CodeThreads.as_view(), name="code_many"),
     path("threads/stuck/", StuckThreads.as_view(), name="stuck"),
+    path("signals/", SignalByName.as_view(), name="signal_by_name"),
     path("threads/counts/", ThreadCounts.as_view(), name="counts"),
     path("approvals/", Approvals.as_view(), name="approvals"),
     path("approvals/decide/", DecideApprovals.as_view(), name="decide_many"),

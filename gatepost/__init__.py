@@ -42,6 +42,7 @@ from workers.authoring.graph import (
 from workers.authoring.installation import setting
 from workers.authoring.language_models import ConversationId, Model, Reply, Request
 from workers.authoring.messages import ModelAnswer, ToolCall
+from workers.authoring.signals import Signal
 
 if TYPE_CHECKING:
     from workers.node.context import Context, current, cursor, progress
@@ -103,6 +104,7 @@ __all__ = [
     "Rule",
     "Scripted",
     "Searchable",
+    "Signal",
     "State",
     "StepFailed",
     "Sum",

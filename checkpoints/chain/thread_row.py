@@ -28,7 +28,7 @@ _COLUMNS_OF: Final[dict[str, list[str]]] = {
 }
 _FIRST_EVENTS: Final = {str(kind): status for kind, status in TRANSITIONS[None].items()}
 # News for a thread that waits: they queue it, unless it waits for more than this one.
-_NEWS: Final = ("approval.", "decision.", "input.", "thread.woken")
+_NEWS: Final = ("approval.", "decision.", "input.", "signal.received", "thread.woken")
 _ASLEEP: Final = frozenset({Status.WAITING, Status.SLEEPING})
 _RESTS: Final = _ASLEEP | {Status.ATTENTION}
 

@@ -77,12 +77,13 @@ def leaving(
 
 
 def _waits_for(waiting_on: Mapping[str, Any]) -> dict[str, int]:
-    """Count what a suspended thread waits for: requests to people, children of each join."""
+    """Count what a suspended thread waits for: requests to people, children of joins, signals."""
     joins = waiting_on.get("joins") or ()
     counts = {
         "requests": len(waiting_on.get("titles") or ()),
         "children": sum(join["of"] for join in joins),
         "needed": sum(join["need"] for join in joins),
+        "signals": len(waiting_on.get("signals") or ()),
     }
     return {name: n for name, n in counts.items() if n}
 

@@ -48,11 +48,13 @@ from .event_log import (
     event_of_checkpoint,
     events,
     events_after,
+    not_taken,
     pause_reason,
     recent_events,
     recorded_thoughts,
     steps_since_outside,
     waiting_inputs,
+    waiting_signals,
 )
 from .installation.backlog import (
     Unworked,

@@ -11,7 +11,7 @@ from ..postgres.named_rows import fetch_named
 from ..states import FROM_OUTSIDE, WOKEN_FROM_OUTSIDE, EventKind
 from ..tables import columns as tables
 from ..tables.readers import Reader, record_of
-from ..views import EventRow, InputRow, Page
+from ..views import EventRow, InputRow, Page, SignalRow
 from .rows import decoded, rows
 
 
@@ -231,14 +231,44 @@ def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[s
 
 def waiting_inputs(thread_id: UUID, *, limit: int = 100) -> list[InputRow]:
     """Messages that the thread has received and not taken yet, oldest first."""
-    # The number is read only from rows of this kind: other news names other things.
-    result = fetch_named(
-        "SELECT e.seq, (e.data -> 'message')::text AS message, e.actor, e.at, e.seq <= (SELECT "
-        "th.imported_seq FROM gp_thread th WHERE th.id = e.thread_id) AS imported "
+    return _inputs(_not_taken(thread_id, "input", limit))
+
+
+SIGNALS_KEPT = 100  # that wait to be taken, of one thread
+
+
+def waiting_signals(
+    thread_id: UUID, *, name: str | None = None, limit: int = SIGNALS_KEPT
+) -> list[SignalRow]:
+    """Signals that the thread has received and not taken yet, oldest first; of one name or all."""
+    return _signals(_not_taken(thread_id, "signal", limit), name)
+
+
+def not_taken(thread_id: UUID) -> tuple[list[InputRow], list[SignalRow]]:
+    """Both, by one statement."""
+    result = _not_taken(thread_id, None, SIGNALS_KEPT * 2)
+    return _inputs(result), _signals(result)
+
+
+def _not_taken(thread_id: UUID, kind: str | None, limit: int) -> Any:
+    # The number is read only from rows of these kinds: other news names other things.
+    return fetch_named(
+        "SELECT w.kind, e.seq, (e.data -> 'message')::text AS message, "
+        "e.data ->> 'signal' AS name, (e.data -> 'value')::text AS value, "
+        "e.actor, e.at, e.seq <= (SELECT th.imported_seq "
+        "FROM gp_thread th WHERE th.id = e.thread_id) AS imported "
         "FROM gp_wake w JOIN gp_event e "
-        "ON e.thread_id = w.thread_id AND e.seq = CASE WHEN w.kind = 'input' "
-        "THEN w.ref::bigint END WHERE w.thread_id = %s::uuid AND w.kind = 'input' "
-        "ORDER BY e.seq LIMIT %s",
-        (thread_id, limit),
+        "ON e.thread_id = w.thread_id AND e.seq = CASE WHEN w.kind IN ('input', 'signal') "
+        "THEN w.ref::bigint END WHERE w.thread_id = %s::uuid AND w.kind IN ('input', 'signal') "
+        "AND (%s::text IS NULL OR w.kind = %s::text) ORDER BY e.seq LIMIT %s",
+        (thread_id, kind, kind, limit),
     )
-    return [record_of(InputRow, r, message=decoded) for r in result]
+
+
+def _inputs(result: Any) -> list[InputRow]:
+    return [record_of(InputRow, r, message=decoded) for r in result if r.kind == "input"]
+
+
+def _signals(result: Any, name: str | None = None) -> list[SignalRow]:
+    rows_of = [r for r in result if r.kind == "signal" and name in (None, r.name)]
+    return [record_of(SignalRow, r, value=decoded) for r in rows_of]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from ..breakers.rule import StoppedRow
@@ -52,9 +52,9 @@ def why_waiting(
 
     `awaited` are the children that it waits for. `edited`: somebody edited it since.
 
-    Kinds: working, agent, pause, lease, gate, children, wake, timer, queue, no_worker, no_code,
-    watched, paused, breaker, attention, failed, finished, stuck. `action` says what a person can
-    do, empty where nothing is needed.
+    Kinds: working, agent, pause, lease, gate, children, signal, wake, timer, queue, no_worker,
+    no_code, watched, paused, breaker, attention, failed, finished, stuck. `action` says what a
+    person can do, empty where nothing is needed.
     """
     result = _usual(thread, approvals, workers, awaited, now)
     if edited and EDIT_FIRST in result.action:
@@ -273,12 +273,22 @@ def _waiting(
     if awaited is not None and awaited.n:
         return _for_children(thread, awaited)
     if isinstance(thread.waiting_on, dict) and thread.waiting_on.get("sentence"):
-        return ReasonRow("wake", sentence(str(thread.waiting_on["sentence"])), thread.status_since)
+        message = sentence(str(thread.waiting_on["sentence"]))
+        if names := [*awaited_signals(thread)]:
+            return ReasonRow("signal", message, thread.status_since, facts={"signals": names})
+        return ReasonRow("wake", message, thread.status_since)
     return ReasonRow(
         "wake",
         "Nothing is open now; a worker's next sweep continues it.",
         thread.status_since,
     )
+
+
+def awaited_signals(thread: ThreadRow) -> dict[str, Any]:
+    """{name: JSON Schema or None} of the signals that a thread waits for now."""
+    waits = thread.waiting_on if isinstance(thread.waiting_on, dict) else {}
+    signals = waits.get("signals")
+    return dict(signals) if isinstance(signals, dict) else {}
 
 
 def _for_children(thread: ThreadRow, awaited: Awaited) -> ReasonRow:

@@ -94,6 +94,7 @@ from .rollbacks import (
     roll_back,
     take_back,
 )
+from .signals import send_signal
 from .starts import start
 from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
 from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint

@@ -16,6 +16,7 @@ from ..records import STOP, NewActivity, Position, Work
 from ..state import deltas
 from ..states import EventKind
 from ..tables.columns import ACTIVITY, POSITION
+from .signals import take_signals
 from .statement.moves import Insert, Move, NewEvent, perform
 from .statement.text import row_sql
 from .steps import SEEN, leased, refresh, update_work
@@ -266,15 +267,16 @@ def record_activity(
     activity: NewActivity,
     *,
     events: Sequence[NewEvent] = (),
+    signals: Sequence[int] = (),
     **outcome: Unpack[Outcome],
 ) -> None:
     """Commit a finished (or failed) activity as a save point, in one statement.
 
     `outcome` is that of `recorded`; `retry_in` there: seconds until a failed one is called again,
-    None when it is not. Tokens and cost of `usage` are added to the thread's. Raises LeaseLost: the
-    result then counts for nothing.
+    None when it is not. Tokens and cost of `usage` are added to the thread's. It settles `signals`,
+    by the numbers of their events. Raises LeaseLost: the result then counts for nothing.
     """
-    record_activities(work, [(activity, outcome)], events=events)
+    record_activities(work, [(activity, outcome)], events=events, signals=signals)
 
 
 def record_activities(
@@ -282,10 +284,12 @@ def record_activities(
     made: Sequence[tuple[NewActivity, Outcome]],
     *,
     events: Sequence[NewEvent] = (),
+    signals: Sequence[int] = (),
 ) -> None:
-    """Commit several of them in one statement, each with its outcome."""
+    """Commit several of them in one statement, each with its outcome; it settles `signals`."""
     move = leased(work)
     add_activities(move, work.owner, made, events)
+    take_signals(move, signals)
     worked = not all(outcome.get("error") for _, outcome in made)
     if work.crash_count and worked:
         move.express("crash_count", "0")

@@ -53,10 +53,20 @@ def receive(
     move.express("wake_seq", "th.wake_seq + 1")
     data = {"message": message, **({"sent_by": dict(sent_by)} if sent_by else {})}
     move.events = [NewEvent(EventKind.INPUT_RECEIVED, data, actor)]
-    move.inserts = [Insert(_WAKE, (WAKE_KIND,))]
+    move.inserts = [received(WAKE_KIND)]
+
+
+def received(kind: str) -> Insert:
+    """The row that names the move's own event until it is settled."""
+    return Insert(_WAKE, (kind,))
 
 
 def take(move: Move, seqs: Sequence[int]) -> None:
     """Let `move` settle these messages in the same statement."""
+    settle(move, WAKE_KIND, seqs)
+
+
+def settle(move: Move, kind: str, seqs: Sequence[int]) -> None:
+    """Let `move` remove the rows of a kind that name these events, in the same statement."""
     if seqs:
-        move.updates.append((_TAKEN, (WAKE_KIND, [str(seq) for seq in seqs])))
+        move.updates.append((_TAKEN, (kind, [str(seq) for seq in seqs])))

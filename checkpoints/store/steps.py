@@ -16,6 +16,7 @@ from ..records import Work
 from ..state import deltas
 from ..states import EventKind, Status, target
 from .inputs import take
+from .signals import take_signals
 from .statement.checkpoint_rows import checkpoint_insert, delta_bytes
 from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform, returned
 from .statement.searchable import change_version, follow
@@ -149,11 +150,21 @@ def _look(thread: UUID, guard: str, value: UUID) -> Any:
     return None if values is None else returned(SEEN)(values)
 
 
-def record(work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
-    """Append events under the lease, `taken` as in `commit_step`; raises LeaseLost."""
+def record(
+    work: Work,
+    events: Sequence[NewEvent],
+    *,
+    taken: Sequence[int] = (),
+    signals: Sequence[int] = (),
+) -> None:
+    """Append events under the lease, `taken` as in `commit_step`; raises LeaseLost.
+
+    It settles `signals`, by the numbers of their events.
+    """
     move = leased(work)
     move.events = list(events)
     take(move, taken)
+    take_signals(move, signals)
     move.returning = SEEN
     row = perform(move)
     if row is None:

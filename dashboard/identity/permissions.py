@@ -50,6 +50,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "settle": _OPERATOR,
     "code": _OPERATOR,
     "input": _OPERATOR,
+    "signal": _OPERATOR,
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
     "reveal": frozenset(ROLES),  # of them those that the encrypted channel names
@@ -96,6 +97,8 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "read": frozenset({"read", "verify", "export"}),
     "reveal": frozenset({"read", "reveal"}),
     "start": frozenset({"read", "start", "upload", "input", "import"}),
+    # A service that brings news from outside, and does nothing else.
+    "signal": frozenset({"read", "signal"}),
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work"}),
     "control": frozenset(
@@ -138,6 +141,7 @@ THREAD_ACTIONS: Final = (
     "skip",
     "settle",
     "input",
+    "signal",
     "edit",
     "fork",
     "roll_back",
@@ -152,6 +156,7 @@ _FROM: Final[dict[str, tuple[Status, ...]]] = {
     "skip": sources(EventKind.NODE_SKIPPED),
     "settle": (Status.ATTENTION,),
     "input": tuple(s for s in Status if s in TAKES_INPUT),
+    "signal": tuple(s for s in Status if s in TAKES_INPUT),
     "edit": tuple(s for s in Status if s in EDITABLE),
     "fork": tuple(Status),
     "roll_back": sources(EventKind.ROLLBACK_STARTED),
@@ -378,6 +383,8 @@ def beyond(thread: ThreadRow, action: str) -> str:
     external = thread.external
     if external is not None and external.watched and action in THREAD_ACTIONS:
         return f"{thread.agent} is watched, not controlled: nothing done here reaches it."
+    if external is not None and action == "signal":
+        return f"{thread.agent} works elsewhere: only agents that work here wait for signals."
     if external is not None and action == "skip":
         return f"{thread.agent} works elsewhere: only its own code can go past a step."
     if external is None or action not in CAN or action in external.can:

@@ -29,7 +29,8 @@ def thread_detail(
         awaited=queries.awaited(row),
         edited=queries.edited_since(row),
     )
-    inputs = queries.waiting_inputs(thread_id) if row.message_channel else []
+    # Each piece of news raises the number: without any there is nothing to read.
+    inputs, signals = queries.not_taken(thread_id) if row.wake_seq else ([], [])
     # Only a rollback begins a branch.
     head = queries.checkpoint(row.id, row.head) if row.branch else None
     payload = ThreadDetail.from_row(
@@ -38,6 +39,7 @@ def thread_detail(
         actor=actor,
         approvals=open_ones,
         inputs=inputs,
+        signals=signals,
         storage=queries.storage(thread_id),
         saved=queries.saved(row),
         unpriced_calls=queries.unpriced_calls(row),

@@ -17,6 +17,7 @@ from dashboard.threads.cancel import cancel as cancel_thread
 from dashboard.threads.descriptions import cancel_tables, show_thread
 from dashboard.threads.input import INPUT
 from dashboard.threads.reads_command import on_thread, thread_of
+from dashboard.threads.signal import SIGNAL
 from dashboard.threads.start import start_or_continue
 from dashboard.threads.target import refuse_preview
 
@@ -104,6 +105,15 @@ def _message(options: dict[str, Any]) -> dict[str, Any]:
     return {"message": json_given(options["message"], "JSON")}
 
 
+def _value_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("value", nargs="?", metavar="JSON|@PATH", help="what the wait answers")
+
+
+def _value(options: dict[str, Any]) -> dict[str, Any]:
+    value = options["value"]
+    return {} if value is None else {"value": json_given(value, "JSON")}
+
+
 def _cancel_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--undo", action="store_true", help="undo its effects, most recent first")
     parser.add_argument(
@@ -154,6 +164,13 @@ DOING = (
     ),
     *(verb(one, print_target) for one in ON_THREAD),
     verb(INPUT, print_target, without=["message"], beside=(_input_options, _message)),
+    verb(
+        SIGNAL,
+        print_target,
+        names={"name": ["name"]},
+        without=["value"],
+        beside=(_value_options, _value),
+    ),
     Verb(
         "cancel",
         "end a thread; what it did stays done; --undo shows what it would undo and asks",

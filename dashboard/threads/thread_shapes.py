@@ -21,6 +21,7 @@ from checkpoints.views import (
     InputRow,
     ReasonRow,
     SavedRow,
+    SignalRow,
     StorageRow,
     ThreadRow,
     VerificationRow,
@@ -165,6 +166,7 @@ class ThreadDetail(Thread):
     approvals: list[UUID] = Field(description="open requests, newest first")
     code_choices: list[str] = Field(description="what `code/` takes now")
     inputs: list[InputRow] = Field(description="messages not taken yet, oldest first, at most 100")
+    signals: list[SignalRow] = Field(description="signals not taken yet, oldest first")
     storage: StorageRow
     saved: SavedRow
     unpriced_calls: int = Field(
@@ -183,6 +185,7 @@ class ThreadDetail(Thread):
         actor: HasRoles,
         approvals: list[ApprovalRow],
         inputs: list[InputRow],
+        signals: list[SignalRow],
         storage: StorageRow,
         saved: SavedRow,
         unpriced_calls: int,
@@ -200,6 +203,7 @@ class ThreadDetail(Thread):
             approvals=[a.id for a in approvals],
             code_choices=list(open_choices(row)),
             inputs=inputs,
+            signals=signals,
             storage=storage,
             saved=saved,
             unpriced_calls=unpriced_calls,

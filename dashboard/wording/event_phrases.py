@@ -129,13 +129,15 @@ def suspended(counts: Any) -> str:
     if not isinstance(counts, Mapping) or not counts:
         return "Waiting"
     n, children = counts.get("requests", 0), counts.get("children", 0)
-    needed = counts.get("needed", children)
+    needed, signals = counts.get("needed", children), counts.get("signals", 0)
     parts = []
     if n:
         parts.append("people to decide" if n == 1 else f"people to decide {n} requests")
     if children:
         some = f"{number(needed)} of " if needed != children else ""
         parts.append(f"{some}{number(children)} {'child' if children == 1 else 'children'} to end")
+    if signals:
+        parts.append("a signal" if signals == 1 else f"one of {number(signals)} signals")
     return f"Waiting for {' and for '.join(parts)}"
 
 

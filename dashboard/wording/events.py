@@ -173,6 +173,19 @@ KINDS: Final[Mapping[str, KindDisplay]] = {
     K.INPUT_RECEIVED: KindDisplay(
         lambda d, who: f"{who} sent: {message_text(d.get('message'))}", "msg"
     ),
+    K.SIGNAL_RECEIVED: KindDisplay(
+        lambda d, who: f"{who} sent the signal {cut(d.get('signal', ''))}", "msg"
+    ),
+    K.SIGNAL_TAKEN: KindDisplay(
+        lambda d, who: f"Signal {cut(d.get('signal', ''))} taken{in_node(d)}", "msg"
+    ),
+    K.SIGNAL_REFUSED: KindDisplay(
+        lambda d, who: (
+            f"Signal {cut(d.get('signal', ''))} refused{in_node(d)}: {cut(d.get('why', ''))}"
+        ),
+        "msg",
+        FAIL,
+    ),
     K.INPUT_TAKEN: KindDisplay(lambda d, who: messages_taken(d.get("inputs") or ()), "msg"),
     K.STEP_FAILED: KindDisplay(
         lambda d, who: (

@@ -55,7 +55,7 @@ ELSEWHERE = {
     "shipped-agents": ("tests/browser/howtos/test_shipped_agents.py", 3),
     "stop-threads": ("tests/docs/test_howtos_performed.py", 2),
     "tool-loop": ("tests/unit/workers/react/test_howto.py", 2),
-    "write-an-agent": ("tests/faults/embedded/test_write_an_agent.py", 27),
+    "write-an-agent": ("tests/faults/embedded/test_write_an_agent.py", 28),
 }
 
 

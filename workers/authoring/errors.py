@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkpoints.errors import GatepostError
@@ -76,6 +76,27 @@ class ChildrenAwaited(Stop):
         self.children = tuple(children)
         self.need = need
         self.raises = raises
+        self.seconds = seconds
+
+
+class SignalAwaited(Stop):
+    """The node waits for a signal of this name that fits `schema`, until a time since 1970.
+
+    `seconds` are left.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        until: float | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.name = name
+        self.schema = schema
+        self.until = until
         self.seconds = seconds
 
 

@@ -239,6 +239,13 @@ def check_schema(schema: Any, path: str) -> None:
     """Raise StepFailed for what is no JSON Schema of an object."""
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise StepFailed(f'{path} must be a JSON Schema with "type": "object".')
+    check_any_schema(schema, path)
+
+
+def check_any_schema(schema: Any, path: str) -> None:
+    """Raise StepFailed for what is no JSON Schema."""
+    if not isinstance(schema, dict):
+        raise StepFailed(f"{path} must be a JSON Schema as a dict, not {shown(schema)}.")
     import jsonschema  # a sixth of what `import gatepost` would take
 
     try:

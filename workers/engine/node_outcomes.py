@@ -23,6 +23,7 @@ from ..authoring.errors import (
     Halted,
     HandBack,
     Parked,
+    SignalAwaited,
 )
 from ..authoring.graph import Graph, Node
 from ..authoring.time_limits import saved, within
@@ -62,16 +63,21 @@ class Failed:
 class Stopped:
     """A node that was left before its end, to be worked again; the thread leaves its worker."""
 
-    stop: GateReached | ChildrenAwaited | Asleep | Halted | HandBack | Parked
+    stop: GateReached | ChildrenAwaited | SignalAwaited | Asleep | Halted | HandBack | Parked
 
 
+WAYS_TO_LEAVE: Final = (
+    *(GateReached, ChildrenAwaited, SignalAwaited, Asleep),
+    *(Halted, HandBack, Parked),
+)
 type NodeOutcome = Done | Failed | Stopped
 
 
 def ends_step(outcome: NodeOutcome) -> bool:
     """Answer True if it ends the step; siblings of a waiting node are still worked."""
     if isinstance(outcome, Stopped):
-        return not isinstance(outcome.stop, GateReached | ChildrenAwaited | Asleep)
+        waits = GateReached | ChildrenAwaited | SignalAwaited | Asleep
+        return not isinstance(outcome.stop, waits)
     return isinstance(outcome, Failed)
 
 
@@ -194,7 +200,7 @@ def _work_node(
 ) -> NodeOutcome:
     try:
         return Done(node, _call(graph, step, node, state, until_saved=until_saved))
-    except (GateReached, ChildrenAwaited, Asleep, Halted, HandBack, Parked) as stop:
+    except WAYS_TO_LEAVE as stop:
         return Stopped(stop)
     except Unrecorded as stop:
         raise stop.error from None

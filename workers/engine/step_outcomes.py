@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from approvals.gates import Proposal
@@ -22,6 +23,7 @@ from ..authoring.errors import (
     HandBack,
     OutsideActivity,
     Parked,
+    SignalAwaited,
     Stop,
 )
 from ..authoring.graph import Node
@@ -39,7 +41,7 @@ def leave_unfinished(ledger: Ledger, step: OpenStep, outcomes: Sequence[NodeOutc
     1. Save the updates of nodes that have finished: they are not worked again.
     2. What ended the step for all its nodes comes first: a failure, a cap, a parked thread.
     3. Then gates: the requests of all nodes are opened together.
-    4. Then children that nodes wait for, until the first of their joins is decided.
+    4. Then children and signals that nodes wait for, until the first of these waits is over.
     5. Then sleep, until the first node is due.
     """
     if not [outcome for outcome in outcomes if not isinstance(outcome, Done)]:
@@ -49,18 +51,19 @@ def leave_unfinished(ledger: Ledger, step: OpenStep, outcomes: Sequence[NodeOutc
     _save_finished(ledger, step, outcomes)
     gates = [stop for stop in stops if isinstance(stop, GateReached)]
     joins = [stop for stop in stops if isinstance(stop, ChildrenAwaited)]
+    signals = [stop for stop in stops if isinstance(stop, SignalAwaited)]
+    sleeps = [stop for stop in stops if isinstance(stop, Asleep)]
     if isinstance(ending, Failed):
         if ending.refused is not None:
             rejected(step, ending.node, ending.refused)
         fail(ledger, step, ending.node, ending.reason)
     elif isinstance(ending, Stopped):
         _leave_by(ledger, step, ending.stop)
-    elif joins:
-        _await_children(ledger, step, joins, gates, [s for s in stops if isinstance(s, Asleep)])
+    elif joins or signals:
+        _await(ledger, step, joins, signals, gates, sleeps)
     elif gates:
         wait(ledger, step, gates)
     else:
-        sleeps = [stop for stop in stops if isinstance(stop, Asleep)]
         _sleep(ledger, step, min(sleeps, key=lambda stop: stop.seconds))
     return True
 
@@ -82,43 +85,63 @@ def _leave_by(ledger: Ledger, step: OpenStep, stop: Stop) -> None:
         raise TypeError(f"{stop!r} does not end a step")
 
 
-def _await_children(
+def _await(
     ledger: Ledger,
     step: OpenStep,
     joins: Sequence[ChildrenAwaited],
+    signals: Sequence[SignalAwaited],
     gates: Sequence[GateReached],
     sleeps: Sequence[Asleep],
 ) -> None:
-    """running -> waiting for children, beside requests where other nodes have some.
+    """running -> waiting for children or signals, beside requests where other nodes have some.
 
-    What is awaited is noted before the thread is left; what came in between is looked for after.
+    What is awaited is noted before the thread is left; children that ended in between are looked
+    for after, a signal that came in between keeps the thread here.
     """
-    times = [j.seconds for j in joins if j.seconds is not None] + [s.seconds for s in sleeps]
+    times = [join.seconds for join in joins if join.seconds is not None]
+    times += [signal.seconds for signal in signals if signal.seconds is not None]
+    times += [sleep.seconds for sleep in sleeps]
     least = max(0.0, min(times)) if times else None
     ledger.await_children(step.work, [join.children for join in joins], seconds=least)
-    needs = [
-        {"number": n, "need": j.need, "of": len(j.children), "raises": j.raises}
-        for n, j in enumerate(joins, 1)
-    ]
+    awaited: dict[str, Any] = {}
+    if joins:
+        awaited["joins"] = [
+            {"number": n, "need": j.need, "of": len(j.children), "raises": j.raises}
+            for n, j in enumerate(joins, 1)
+        ]
+    if signals:
+        awaited["signals"] = {signal.name: signal.schema for signal in signals}
     if gates:
-        wait(ledger, step, gates, joins=needs)
+        wait(ledger, step, gates, beside=awaited)
     else:
-        need, of = joins[0].need, len(joins[0].children)
-        which = f"{of} children" if need == of else f"{need} of {of} children"
+        step.work.wake_seq = step.woken
         ledger.leave(
             step.work,
             EventKind.THREAD_SUSPENDED,
             events=step.take_events(),
             waiting_on={
-                "kind": "children",
+                **_first(joins, signals),
                 "nodes": list(step.work.next_nodes),
-                "need": need,
-                "of": of,
-                "joins": needs,
-                "sentence": f"Waiting for {which} to end",
+                **awaited,
             },
+            unless_woken=bool(signals),
         )
-    ledger.look_for_children(step.work)
+    if joins:
+        ledger.look_for_children(step.work)
+
+
+def _first(joins: Sequence[ChildrenAwaited], signals: Sequence[SignalAwaited]) -> dict[str, Any]:
+    """Name what the thread waits for first of all, for people and filters."""
+    if not joins:
+        message = f"Waiting for the signal {' or '.join(dict.fromkeys(s.name for s in signals))}"
+        times = [s.until for s in signals if s.until is not None]
+        if times:
+            message += f" until {datetime.fromtimestamp(min(times), UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return {"kind": "signal", "sentence": message}
+    need, of = joins[0].need, len(joins[0].children)
+    which = f"{of} children" if need == of else f"{need} of {of} children"
+    message = f"Waiting for {which} to end"
+    return {"kind": "children", "need": need, "of": of, "sentence": message}
 
 
 def _sleep(ledger: Ledger, step: OpenStep, sleep: Asleep) -> None:
@@ -138,7 +161,7 @@ def wait(
     step: OpenStep,
     stops: Sequence[GateReached],
     *,
-    joins: Sequence[Mapping[str, Any]] = (),
+    beside: Mapping[str, Any] | None = None,
 ) -> None:
     """running -> waiting, with the new requests; or round once more when news arrived.
 
@@ -155,9 +178,8 @@ def wait(
         "kind": "gate",
         "nodes": list(step.work.next_nodes),
         "titles": titles,
+        **(beside or {}),
     }
-    if joins:
-        waiting_on["joins"] = list(joins)
     ledger.ask(step.work, new, events=step.take_events(), waiting_on=waiting_on)
 
 

@@ -39,7 +39,7 @@ from checkpoints.signals import activity_progressed
 from checkpoints.state.channels import Digests, Reducer
 from checkpoints.states import EventKind
 from checkpoints.store import NewCheckpoint, NewEvent
-from checkpoints.views import ActivityRow, CheckpointRow, InputRow
+from checkpoints.views import ActivityRow, CheckpointRow, InputRow, SignalRow
 
 from .. import shared_page
 from ..authoring.errors import HandBack
@@ -74,10 +74,9 @@ class Ledger(TreeLedger, Protocol):
         policies: str | None = None,
     ) -> str: ...
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None: ...
-    def events(
-        self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()
-    ) -> None: ...
+    def events(self, work: Work, events: Sequence[NewEvent], **settled: Sequence[int]) -> None: ...
     def inputs(self, work: Work) -> list[InputRow]: ...
+    def signals(self, work: Work, name: str) -> list[SignalRow]: ...
     def config(self, work: Work) -> dict[str, Any]: ...
     def trace(self, work: Work) -> TraceContext: ...
     def ask(self, work: Work, proposals: Sequence[Proposal], **more: Any) -> bool: ...
@@ -257,8 +256,9 @@ class DatabaseLedger(Rules, Tree):
     def end_effect(self, work: Work, activity: NewActivity, **more: Any) -> None:
         store.finish_activity(work, activity, **more)
 
-    def events(self, work: Work, events: Sequence[NewEvent], *, taken: Sequence[int] = ()) -> None:
-        store.record(work, events, taken=taken)
+    def events(self, work: Work, events: Sequence[NewEvent], **settled: Sequence[int]) -> None:
+        """Record events; `taken` messages and `signals` are settled with them."""
+        store.record(work, events, **settled)
 
     def pause_reason(self, work: Work) -> str:
         """The reason that came with the last request for a pause; empty where there is none."""
@@ -267,6 +267,10 @@ class DatabaseLedger(Rules, Tree):
     def inputs(self, work: Work) -> list[InputRow]:
         """Messages that the thread has not taken yet, oldest first; `commit(taken=)` settles."""
         return queries.waiting_inputs(work.thread)
+
+    def signals(self, work: Work, name: str) -> list[SignalRow]:
+        """Signals of a name that no wait has taken, oldest first; `record(signals=)` settles."""
+        return queries.waiting_signals(work.thread, name=name)
 
     def config(self, work: Work) -> dict[str, Any]:
         """The configuration of the whole thread: model, temperature, prompt texts."""

@@ -165,6 +165,7 @@ class Harness:
         *,
         decide: Decide = None,
         model: Script = None,
+        signals: Mapping[str, Any] | None = None,
         title: str = "",
         pause_at: str = "",
         config: Mapping[str, Any] | None = None,
@@ -182,6 +183,9 @@ class Harness:
         list of answers, one per call; an answer is a text, a Reply or an exception. Without it
         the graph's own model is asked; the settings are not looked at.
 
+        `signals` are values by the name of the signal, sent before its first step; waits take them.
+        A wait for another signal ends at its time, else the thread stops there, `waiting`.
+
         `tape` is a capsule of a thread of this agent: it begins with the recorded state, and each
         call is answered by what was recorded (activities, models, effects, children, verdicts).
         Nothing is called. Raises NotOnTape for a call that the tape has no answer to.
@@ -189,7 +193,7 @@ class Harness:
         Raises InvalidValue for an input that the state's schema refuses.
         """
         if tape is not None:
-            if input or config or title or pause_at or model is not None:
+            if input or config or title or pause_at or signals or model is not None:
                 raise TypeError("A tape brings its own input, config and answers.")
             return self._replay(Path(tape), decide)
         values = dict(input or {})
@@ -205,7 +209,10 @@ class Harness:
             raise InvalidValue(error.path, f"{error.reason} (of the input)") from error
         if model is not None:
             self.models[thread] = scripted_model(model)
-        return Played(self, thread).go_on(decide)
+        played = Played(self, thread)
+        for name, value in (signals or {}).items():
+            played.signal(name, value)
+        return played.go_on(decide)
 
     def _replay(self, path: Path, decide: Decide) -> Played:
         """Play a thread from its tape; requests that were open then are for `decide`."""
@@ -374,9 +381,10 @@ class Harness:
 
 
 def _awaits(row: ThreadRow) -> bool:
-    """Answer True if a thread waits for children, maybe beside requests."""
+    """Answer True if a thread waits for children or signals, maybe beside requests."""
     waits = row.waiting_on
-    return row.status is Status.WAITING and isinstance(waits, dict) and "joins" in waits
+    is_waiting = row.status is Status.WAITING and isinstance(waits, dict)
+    return is_waiting and not waits.keys().isdisjoint(("joins", "signals"))
 
 
 def _is_held(row: ThreadRow) -> bool:

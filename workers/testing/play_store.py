@@ -332,6 +332,10 @@ class PlayStore:
         """Send new input."""
         self.call(store.send_input, thread, message=message, actor=AUTHOR)
 
+    def signal(self, thread: UUID, name: str, value: Any) -> None:
+        """Send a signal."""
+        self.call(store.send_signal, thread, name=name, value=value, actor=AUTHOR)
+
     def cancel(self, thread: UUID, reason: str, *, undoing: bool) -> bool:
         """End a thread; whether what it did has to be undone before."""
 

@@ -242,6 +242,11 @@ class Played:
         self._plays.send(self.id, message)
         return self
 
+    def signal(self, name: str, value: Any = None) -> Self:
+        """Send a signal; the wait for it takes it, now or when it begins."""
+        self._plays.signal(self.id, name, value)
+        return self
+
     def fork(
         self,
         at: int | None = None,

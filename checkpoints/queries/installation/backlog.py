@@ -140,7 +140,7 @@ def late_wakes(*, seconds: float) -> LateRow:
     """
     return _late(
         "SELECT w.due_at AS due FROM gp_wake w JOIN gp_thread th ON th.id = w.thread_id "
-        "WHERE w.kind <> 'input' AND th.status IN ('waiting', 'sleeping') "
+        "WHERE w.kind NOT IN ('input', 'signal') AND th.status IN ('waiting', 'sleeping') "
         "AND NOT (w.kind = 'reach' AND coalesce(th.waiting_on ->> 'kind', '') = 'limit') "
         "AND w.due_at < clock_timestamp() - make_interval(secs => %s)",
         seconds,

@@ -85,9 +85,10 @@ def artifact_row(sha: str, *, workspace: UUID) -> dict[str, Any] | None:
 
 
 def inputs_waiting(thread_id: UUID) -> list[str]:
-    """List the ids of messages that the thread has received and not taken yet."""
+    """List the ids of messages and signals that the thread has received and not taken yet."""
     result = rows(
-        "SELECT ref FROM gp_wake WHERE thread_id = %s::uuid AND kind = 'input' ORDER BY id",
+        "SELECT ref FROM gp_wake WHERE thread_id = %s::uuid AND kind IN ('input', 'signal') "
+        "ORDER BY id",
         (thread_id,),
     )
     return [ref for (ref,) in result]

@@ -7,7 +7,7 @@ not hold is rolled back, so nobody ever sees it. No worker can touch the threads
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
@@ -71,6 +71,13 @@ def import_artifact(row: Mapping[str, Any], *, workspace: UUID, path: str) -> No
         cursor.execute(f"{ARTIFACT.only(*values).insert} ON CONFLICT DO NOTHING", values)
 
 
+# What is kept until the thread takes it, with the kind of the row that keeps it.
+_WAKE_KINDS: Final[dict[str, str]] = {
+    EventKind.INPUT_RECEIVED: "input",
+    EventKind.SIGNAL_RECEIVED: "signal",
+}
+
+
 def import_thread(
     row: Mapping[str, Any],
     *,
@@ -88,8 +95,8 @@ def import_thread(
 ) -> None:
     """Write a thread with its history; parameters by column, as `capsules.rows` reads them.
 
-    `files` are the bytes of each file that is there, `inputs` the messages not taken yet, `lineage`
-    are parent, root and depth among the threads that come along. Contents
+    `files` are the bytes of each file that is there, `inputs` the messages and signals not taken
+    yet, `lineage` are parent, root and depth among the threads that come along. Contents
     (hash, canonical JSON) lie in the database afterwards, whatever the agent chose: so they come
     in the one transaction. Ended and failed ones stand as they stood, `rolling_back` needs a
     person, all others are paused; a pin holds here too, an effect asks first. Its importer
@@ -121,9 +128,9 @@ def import_thread(
             if ref not in log.received:
                 raise BadCapsule(f"The capsule names a message {ref!r} that was never received.")
             cursor.execute(
-                "INSERT INTO gp_wake (thread_id, kind, ref) VALUES (%s::uuid, 'input', %s) "
+                "INSERT INTO gp_wake (thread_id, kind, ref) VALUES (%s::uuid, %s::varchar, %s) "
                 "ON CONFLICT DO NOTHING",
-                (row["id"], ref),
+                (row["id"], log.received[ref], ref),
             )
 
 
@@ -286,7 +293,7 @@ class _Log:
 
     def __init__(self, files: Mapping[str, int]) -> None:
         self._files = files
-        self.received: set[str] = set()
+        self.received: dict[str, str] = {}  # the kind of its wake row by the event's number
         self.plan: Any = None
         self.pinned = False
 
@@ -294,8 +301,8 @@ class _Log:
         for event in events:
             kind = event["kind"]
             self.pinned = pinned_after(self.pinned, kind, event["data"])
-            if kind == EventKind.INPUT_RECEIVED:
-                self.received.add(str(event["seq"]))
+            if kind in _WAKE_KINDS:
+                self.received[str(event["seq"])] = _WAKE_KINDS[kind]
             elif kind == EventKind.ROLLBACK_STARTED:
                 self.plan = event["data"]
             elif kind == EventKind.ARTIFACT_STORED:

@@ -101,7 +101,8 @@ def deliver(parent: UUID, *, actor: str) -> bool:
         if waits and (has_come or is_late):
             move = Move(
                 parent,
-                "th.status = 'waiting' AND th.waiting_on ? 'joins' AND th.version = %s::bigint",
+                "th.status = 'waiting' AND th.waiting_on ?| array['joins', 'signals'] "
+                "AND th.version = %s::bigint",
                 (version,),
             )
             move.to_status(Status.QUEUED)

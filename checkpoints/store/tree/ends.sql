@@ -1,7 +1,7 @@
--- looked -- A parent's status and version, whether it waits for children, whether what it waits for
--- has come (nobody of a join is at work any more, enough have succeeded, or more have failed than
--- may), and whether its time is over.
-SELECT th.status, th.version, th.status = 'waiting' AND th.waiting_on ? 'joins',
+-- looked -- A thread's status and version, whether it waits for children or signals, whether the
+-- children it waits for have come (nobody of a join is at work any more, enough have succeeded, or
+-- more have failed than may), and whether its time is over.
+SELECT th.status, th.version, th.status = 'waiting' AND th.waiting_on ?| array['joins', 'signals'],
   th.status = 'waiting' AND th.waiting_on ? 'joins' AND EXISTS (
   SELECT 1 FROM jsonb_to_recordset(th.waiting_on -> 'joins') AS j (number smallint, need integer,
     of integer, raises boolean)
@@ -24,7 +24,7 @@ WHERE k.fan_out = (SELECT e.fan_out FROM gp_child e WHERE e.child_id = %s::uuid)
 
 -- parents_to_look_at -- Threads for which there is news of children that nobody has delivered.
 SELECT DISTINCT w.thread_id FROM (SELECT w.thread_id FROM gp_wake w
-  WHERE w.kind NOT IN ('input', 'reach') AND w.due_at < clock_timestamp() - make_interval(secs => %s)
+  WHERE w.kind NOT IN ('input', 'reach', 'signal') AND w.due_at < clock_timestamp() - make_interval(secs => %s)
     AND {not_set_aside}
   ORDER BY w.due_at LIMIT %s) w
 

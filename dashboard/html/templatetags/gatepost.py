@@ -51,6 +51,7 @@ VERBS = {
     "resume": ("play", "Resume", "p"),
     "retry": ("retry", "Retry", "r"),
     "skip": ("skip", "Skip…", ""),
+    "signal": ("msg", "Send signal…", ""),
     "edit": ("edit", "Edit…", "e"),
     "fork": ("fork", "Fork…", "f"),
     "rollback": ("undo", "Roll back…", "b"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checkpoints.queries.why import awaited_signals
 from checkpoints.views import ThreadRow
 from dashboard.fields.shapes import Action, Rights
 from dashboard.identity.permissions import allowed_actions, may
@@ -45,6 +46,8 @@ def actions_of(roles: Roles, thread: ThreadRow) -> list[Action]:
     if not allowed["skip"].allowed:
         hidden.add("skip")
     hidden |= {"input", "settle"}  # their forms stand on the page
+    if not awaited_signals(thread):
+        hidden.add("signal")
     if allowed["settle"].allowed:
         hidden.add("retry")  # it would only ask again
     return [

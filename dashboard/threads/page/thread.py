@@ -21,6 +21,7 @@ from checkpoints.views import (
     Page,
     ReasonRow,
     SavedRow,
+    SignalRow,
     StorageRow,
     ThreadRow,
 )
@@ -303,9 +304,9 @@ class ThreadPage:
         return read_progress([self.thread.id]).get(self.thread.id)
 
     @cached_property
-    def inputs(self) -> list[InputRow]:
-        """Messages not taken yet."""
-        return queries.waiting_inputs(self.id) if self.thread.message_channel else []
+    def not_taken(self) -> tuple[list[InputRow], list[SignalRow]]:
+        """Messages and signals not taken yet."""
+        return queries.not_taken(self.id) if self.thread.wake_seq else ([], [])
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -321,7 +322,8 @@ class ThreadPage:
 
     @cached_property
     def people(self) -> dict[str, str]:
-        actors = [event.actor for event in self.events.rows] + [i.actor for i in self.inputs]
+        actors = [event.actor for event in self.events.rows]
+        actors += [row.actor for rows in self.not_taken for row in rows]
         return people([self.thread.started_by, *actors])
 
 
@@ -392,7 +394,8 @@ def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
     allowed = allowed_actions(Class(roles), page.thread)["input"]
     return {
         "thread": page.thread,
-        "inputs": page.inputs,
+        "inputs": page.not_taken[0],
+        "signals": page.not_taken[1],
         "input_field": message_field(page.version) if allowed.allowed and not page.past else None,
         "input_why": "" if page.past else allowed.why,
         "past": page.past,

@@ -27,6 +27,7 @@ PAY = {"name": "entry-1", "tool": "pay", "args": {"amount": "1.00"}, "title": "P
 MCP_TOOLS: dict[str, Callable[[World], dict[str, Any]]] = {
     "start": lambda w: {"agent": "research", "input": {"goal": "delays"}},
     "input": lambda w: {"thread": str(w.inbox), "message": "and the rain"},
+    "signal": lambda w: {"thread": str(w.inbox), "name": "settled", "value": 1},
     "reveal": lambda w: {"thread": str(w.encrypted), "channel": "note"},
     "fork": lambda w: {"thread": str(w.ended), "checkpoint": str(w.first)},
     "roll_back": lambda w: {"thread": str(w.ended), "checkpoint": str(w.first), "reason": "no"},
@@ -86,5 +87,13 @@ def tool(name: str, world: World, foreign: bool) -> Knock:
 
 def tools() -> Iterator[Entry]:
     for name in MCP_TOOLS:
-        things = name in ("input", "reveal", "fork", "roll_back", "report_outcome", "decide")
+        things = name in (
+            "input",
+            "signal",
+            "reveal",
+            "fork",
+            "roll_back",
+            "report_outcome",
+            "decide",
+        )
         yield Entry("mcp", name, partial(tool, name), names_things=things)

@@ -36,6 +36,7 @@ OUTSIDE: Final[dict[str, list[str]]] = {
     "Another thread is answered, with its address: 201, or 200 where it is there already.": [
         *("threads_code", "threads_fork", "threads_start"),
     ],
+    "It is `thread.signal`, for who knows the thread by its name only.": ["signals_send"],
     "One answer a thread, each in a transaction of its own; the choice decides the right.": [
         *("threads_code_many", "threads_many"),
     ],

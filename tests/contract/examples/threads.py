@@ -55,6 +55,13 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     ),
     "threads_cancel": lambda w: on_thread(w.queued, body={"reason": "no need"}, who=OPERATOR),
     "threads_input": lambda w: on_thread(w.inbox, body={"message": "and the rain"}, who=OPERATOR),
+    "threads_signal": lambda w: on_thread(
+        w.inbox, body={"name": "payment.settled", "value": 950}, who=OPERATOR
+    ),
+    "signals_send": lambda w: Call(
+        body={"agent": "reader", "thread": "mail", "name": "payment.settled", "value": 1},
+        who=OPERATOR,
+    ),
     "threads_edit": lambda w: on_thread(
         w.gate.thread, body={"changes": {"goal": "weather"}, "reason": "typo"}, who=OPERATOR
     ),

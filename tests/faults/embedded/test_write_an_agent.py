@@ -161,6 +161,14 @@ def meets_a_policy() -> Any:
     return Harness(module.graph, policy=lambda _: asks).play(decide=Reject("too far")).reason
 
 
+@pytest.mark.requirement("F10")
+def test_the_order_of_the_page_is_shipped_once_it_is_paid() -> None:
+    plays = Harness(module_of("shipping").graph)
+    paid = plays.play(signals={"payment.settled": {"amount": "9.50"}})
+    assert paid.state["outcome"] == "shipped for 9.50"
+    assert plays.play().state["outcome"] == "cancelled: not paid in time"
+
+
 def test_the_model_of_the_page_speaks_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[tuple[str, dict[str, Any]]] = []
 

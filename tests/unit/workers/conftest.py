@@ -192,6 +192,9 @@ class Bench:
     def send(self, thread: UUID, message: Any) -> int:
         return store.send_input(thread, message=message, actor="user:1")
 
+    def signal(self, thread: UUID, name: str, value: Any = None) -> int:
+        return store.send_signal(thread, name=name, value=value, actor="user:1")
+
     # ---- the clock ----
 
     def pass_time(self, seconds: float) -> None:
@@ -199,6 +202,9 @@ class Bench:
 
     def wake_sleepers(self) -> int:
         return store.wake_sleepers(owner="sweep")
+
+    def deliver_due(self, thread: UUID) -> None:
+        store.deliver_due(actor="sweep", older_than_seconds=0)
 
     def expire_due(self) -> int:
         return gates.expire_due()

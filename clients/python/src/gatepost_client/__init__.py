@@ -2,7 +2,7 @@
 
 from .agents import Agent, agent
 from .parts import ask, effect, messages, step, think
-from .readings import reveal
+from .readings import reveal, signal
 from .record.declared import Approve
 from .record.outcomes import NotDone
 from .wire.errors import (
@@ -45,6 +45,7 @@ __all__ = [
     "effect",
     "messages",
     "reveal",
+    "signal",
     "step",
     "think",
 ]

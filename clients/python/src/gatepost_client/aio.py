@@ -1,4 +1,4 @@
-"""`ask`, `messages` and `reveal` for `async def`; everything else serves both."""
+"""`ask`, `messages`, `reveal` and `signal` for `async def`; everything else serves both."""
 
 from __future__ import annotations
 
@@ -40,5 +40,17 @@ async def reveal(
     transport = Awaiting(chosen.url, chosen.headers)
     try:
         return await transport.perform(api.reveal_channel(thread, channel, checkpoint))
+    finally:
+        await transport.close()
+
+
+async def signal(
+    thread: str, name: str, value: Any = None, *, agent: str = "", settings: Settings | None = None
+) -> None:
+    """Send news from outside to the wait of a thread, as `gatepost_client.signal` does."""
+    chosen = settings or Settings.from_environment()
+    transport = Awaiting(chosen.url, chosen.headers)
+    try:
+        await transport.perform(api.send_signal(thread, name, value, agent))
     finally:
         await transport.close()

@@ -1,4 +1,4 @@
-"""Reading threads, inside of an agent or without one."""
+"""Reading threads and sending signals to them, inside of an agent or without one."""
 
 from __future__ import annotations
 
@@ -21,3 +21,16 @@ def reveal(
     chosen = settings or Settings.from_environment()
     with Blocking(chosen.url, chosen.headers) as transport:
         return transport.perform(api.reveal_channel(thread, channel, checkpoint))
+
+
+def signal(
+    thread: str, name: str, value: Any = None, *, agent: str = "", settings: Settings | None = None
+) -> None:
+    """Send news from outside to the wait of a thread, now or when that wait begins.
+
+    `thread` is its id, or with `agent` the name that it was started with. The token needs the scope
+    `signal`. Without `settings` those of the environment. Raises Refused.
+    """
+    chosen = settings or Settings.from_environment()
+    with Blocking(chosen.url, chosen.headers) as transport:
+        transport.perform(api.send_signal(thread, name, value, agent))

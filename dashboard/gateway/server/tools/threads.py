@@ -9,6 +9,7 @@ from dashboard.threads.fork import ForkPreview
 from dashboard.threads.input import INPUT
 from dashboard.threads.reveal import RevealedChannel
 from dashboard.threads.roll_back import RollBackPreview
+from dashboard.threads.signal import SIGNAL
 from dashboard.threads.thread_shapes import EventList, ThreadDetail, ThreadList
 
 from . import arguments
@@ -85,6 +86,13 @@ TOOLS: Final = (
         "Send a message",
         "Send a message to a thread that is under way; its next step takes it. Only agents that "
         "name a message channel take any.",
+        effect="adds",
+    ),
+    declared(
+        SIGNAL,
+        "Send a signal",
+        "Send news from outside to the wait of a thread; it is kept until that wait takes it, now "
+        "or when it begins.",
         effect="adds",
     ),
     Tool(

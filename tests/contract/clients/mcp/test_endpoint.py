@@ -154,6 +154,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "events": {"thread": THREAD},
     "wait": {"thread": THREAD},
     "input": {"thread": THREAD, "message": "x"},
+    "signal": {"thread": THREAD, "name": "settled", "value": 1},
     "reveal": {"thread": THREAD, "channel": "note"},
     "fork": {"thread": THREAD, "checkpoint": CHECKPOINT},
     "roll_back": {"thread": THREAD, "checkpoint": CHECKPOINT, "reason": "x"},

@@ -51,6 +51,7 @@ from dashboard.threads.rename import RENAME, Rename
 from dashboard.threads.retry import RETRY
 from dashboard.threads.reveal import reveal
 from dashboard.threads.roll_back import roll_back
+from dashboard.threads.signal import SIGNAL, SendSignal
 from dashboard.threads.skip import SKIP, Skip
 from dashboard.threads.start import start_thread
 from dashboard.threads.verify import verify
@@ -79,6 +80,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "settle": lambda who: settle(who, thread, head, "happened"),
         "code": lambda who: choose_code(who, thread, "pin"),
         "input": lambda who: INPUT.run(who, SendInput(message="more"), thread),
+        "signal": lambda who: SIGNAL.run(who, SendSignal(name="settled", value=1), thread),
         "edit": lambda who: edit(who, thread, {"goal": "abc"}, "because"),
         "cancel": lambda who: cancel(who, thread, "because"),
         "fork": lambda who: fork(who, thread, head),
@@ -167,7 +169,18 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
             "cancel",
             "fork",
         }
-        | {"skip", "settle", "roll_back", "input", "code", "export", "import", "work", "breaker"}
+        | {
+            "skip",
+            "settle",
+            "roll_back",
+            "input",
+            "signal",
+            "code",
+            "export",
+            "import",
+            "work",
+            "breaker",
+        }
         | {"incident", "request_erasure"},
         "manager": {"fork", "roll_back", "decide", "incident", "delegate"},
         "auditor": {"export"},
@@ -237,7 +250,7 @@ def test_allowed_actions_say_why_not(cast: Cast, agent: UUID) -> None:
     result = allowed_actions(cast.actor("operator"), thread)
     assert list(result) == list(permissions.THREAD_ACTIONS)
     allowed = {name for name, a in result.items() if a.allowed}
-    assert allowed == {"pause", "edit", "fork", "roll_back", "cancel"}
+    assert allowed == {"pause", "signal", "edit", "fork", "roll_back", "cancel"}
     assert result["resume"].why == "Only possible while the thread is paused; now it is waiting."
     assert result["retry"].why == (
         "Only possible while the thread is in need of attention or failed; now it is waiting."

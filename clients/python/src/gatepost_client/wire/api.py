@@ -39,6 +39,16 @@ def reveal_channel(thread: str, channel: str, checkpoint: str = "") -> Flow[Any]
     return answer.data["value"]
 
 
+def send_signal(thread: str, name: str, value: Any, agent: str = "") -> Flow[Json]:
+    """Send a signal to a thread by its id, or with `agent` by its name."""
+    body = {"name": name, "value": value}
+    if agent:
+        return _object(
+            (yield from request("POST", "/signals/", {"agent": agent, "thread": thread, **body}))
+        )
+    return _object((yield from request("POST", f"/threads/{thread}/signals/", body)))
+
+
 def find_thread(agent: str, name: str) -> Flow[Json | None]:
     """Find the thread of an agent by its name."""
     query = urlencode({"agent": agent, "name": name, "limit": 1})

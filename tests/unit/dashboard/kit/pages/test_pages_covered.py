@@ -86,6 +86,7 @@ NONE = {
     "thread_reveal": "one decrypted value; encrypted/test_reveal.py compares it with its input",
     "thread_value": "a part of a state; test_values.py compares all of them with the state",
     "thread_input": "a form",
+    "thread_signal": "a form",
     "thread_settle": "a form about one effect",
     "approval_edit": "a form",
     "thread_verify": "posts only",
