@@ -42,8 +42,10 @@ MODULES = {
     19: "fleet.decisions",
     20: "load",
     21: "looks",
+    22: "rest",
+    23: "first_start",
 }
-ALONE = {14}  # starts servers of its own
+ALONE = {14, 22, 23}  # starts servers of its own
 APART = {11, 19}  # fills a database that no other row may find: a process with servers of its own
 
 

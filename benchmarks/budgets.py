@@ -204,4 +204,18 @@ BUDGETS: Final[dict[int, Row]] = {
             "memory_mb": Part(250, "MB of the web process"),
         },
     ),
+    22: Row(
+        "`make up` at rest: memory of all processes (PSS), share of a core",
+        {
+            "memory_mb": Part(350, "MB"),
+            "processor_percent": Part(0.5, "% of a core"),
+        },
+    ),
+    23: Row(
+        "`make up` in a fresh clone, packages cached",
+        {
+            "ready": Part(12, "s"),
+            "tables": Part(4, "s"),
+        },
+    ),
 }

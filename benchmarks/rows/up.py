@@ -37,7 +37,7 @@ def living(data: Path) -> list[int]:
 class Up:
     """`make up` in a process group of its own, as a terminal would start it."""
 
-    def __init__(self, data: Path, output: Path) -> None:
+    def __init__(self, data: Path, output: Path, *flags: str, folder: Path = ROOT) -> None:
         self.data, self.output = data, output
         self.began = time.monotonic()
         environment = {
@@ -48,8 +48,8 @@ class Up:
         }
         with output.open("wb") as file:
             self.process = subprocess.Popen(
-                ["make", "up", f"PORT={free_port()}", f"DATA={data}"],
-                cwd=ROOT,
+                ["make", "up", f"PORT={free_port()}", f"DATA={data}", *flags],
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
