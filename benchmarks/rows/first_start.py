@@ -22,7 +22,7 @@ def measure(_scale: float) -> Measured:
             up = Up(clone / ".gatepost", home / f"{name}.txt", folder=clone)
             try:
                 ready = up.wait_ready()
-                phases = re.findall(r"^  \S+ (\S.*?) +([\d.]+) s$", up.output.read_text(), re.M)
+                phases = re.findall(r"^  \S+ (\S.*?) {2,}([\d.]+) s$", up.output.read_text(), re.M)
                 up.press_ctrl_c()
             finally:
                 up.end()
