@@ -27,7 +27,7 @@ from dashboard.gateway.registry.refusals import refusal
 from dashboard.identity.people import people
 from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import Action, read
-from dashboard.kit.inputs import declared, from_texts
+from dashboard.kit.inputs import declared, from_texts, opened_on, opened_text
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, flash
 from dashboard.kit.pages.forms import posted, problems_of
@@ -124,7 +124,8 @@ def change(request: HttpRequest, server_id: UUID) -> HttpResponse:
 def _form(request: HttpRequest, row: ServerRow | None) -> HttpResponse:
     """The form of a server; what is refused comes back as it was written."""
     who, problems, status = actor(request), dict[str, str](), 200
-    texts, opened = posted(request), _opened(row) if row else {}
+    texts = posted(request)
+    opened = opened_on(ChangeMcpServer, texts, _opened(row)) if row else {}
     if request.method == "POST":
         try:
             return _saved(request, who, row, _wanted(texts, opened))
@@ -135,6 +136,7 @@ def _form(request: HttpRequest, row: ServerRow | None) -> HttpResponse:
     context = {
         "row": row,
         "declared": _declared(who, texts, problems, opened),
+        "opened": opened_text(opened),
         "errors": problems,
     }
     title = f"Change {row.name}" if row else "New MCP server"
@@ -194,8 +196,9 @@ def _known(request: HttpRequest, server_id: UUID) -> tuple[ServerRow, list[ToolR
 
 def _opened(row: ServerRow) -> dict[str, Any]:
     """The values that the form of a server is opened on."""
-    own = ChangeMcpServer.model_fields.keys() - {"active", *GROUPS}
-    return {**{name: getattr(row, name) for name in own}, **row.modes}
+    own = ("url", "credential", "credential_to")
+    values = {name: getattr(row, name) for name in own}
+    return {**values, "command": list(row.command), **row.modes}
 
 
 def _declared(

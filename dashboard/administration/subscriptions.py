@@ -39,7 +39,7 @@ from dashboard.identity.permissions import Actor, may, require
 from dashboard.identity.seats import seat_of
 from dashboard.kit.action import Action, Target, by_id, read
 from dashboard.kit.command import listing, show_row, verb
-from dashboard.kit.inputs import declared, from_texts
+from dashboard.kit.inputs import declared, from_texts, opened_on, opened_text
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused
@@ -407,8 +407,10 @@ def change(request: HttpRequest, subscription_id: UUID) -> HttpResponse:
     row = one_subscription(who, subscription_id)
     if request.method != "POST":
         return _form(request, row, _values(row), {}, 200)
+    opened = opened_on(ChangeSubscription, request.POST, _opened(row))
     try:
-        CHANGE.run(who, read(ChangeSubscription, _texts(request.POST)), subscription_id)
+        values = {n: v for n, v in _texts(request.POST).items() if opened.get(n) != v}
+        CHANGE.run(who, read(ChangeSubscription, values), subscription_id)
     except (errors.Forbidden, errors.Missing):
         raise
     except errors.ActionError as error:
@@ -507,6 +509,7 @@ def _form(
         "values": values,
         "kinds": [(kind, LOOKS[kind].word, kind in chosen) for kind in TROUBLES],
         "declared": _declared(who, others, texts, problems),
+        "opened": opened_text(opened_on(ChangeSubscription, texts, _opened(row))) if row else "",
         "for_others": row is None and may(who, "notify"),
         "errors": problems,
     }
@@ -547,6 +550,19 @@ def _usual(who: Actor) -> dict[str, Any]:
     return {"kinds": list(TROUBLES), "endpoint": str(usable[0].id) if usable else ""}
 
 
+def _opened(row: SubscriptionRow) -> dict[str, Any]:
+    """The values that the form is opened on, as a call takes them."""
+    return {
+        "endpoint": str(row.endpoint),
+        "kinds": [*row.kinds],
+        "agent": row.agent,
+        "label": row.label,
+        "urgent": row.urgent,
+        "escalate_to": row.escalate_to and str(row.escalate_to),
+        "escalate_minutes": row.escalate_minutes or 0,
+    }
+
+
 def _values(row: SubscriptionRow) -> dict[str, Any]:
     return {
         "endpoint": str(row.endpoint),
@@ -564,6 +580,8 @@ def _texts(query: Any) -> dict[str, Any]:
     names = ChangeSubscription.model_fields.keys() - {"kinds"}
     texts = {name: query.get(name, "").strip() for name in names}
     texts["escalate_minutes"] = texts["escalate_minutes"] or "0"
+    if not texts["escalate_to"] and texts["escalate_minutes"] != "0":
+        raise errors.Invalid("$.escalate_minutes", "must be empty where nobody is escalated to")
     kinds = [kind for kind in query.getlist("kinds") if kind]
     empty = {"agent": "", "label": "", "urgent": False}
     return empty | from_texts(ChangeSubscription, texts) | {"kinds": kinds}

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from checkpoints.errors import InvalidValue
+from checkpoints.state import deltas
 from dashboard.errors import Fault, Invalid
 from dashboard.fields import form
 from dashboard.fields.inputs import ABSENT, FALSE, MARKED, TRUE, Member, member
@@ -22,6 +24,7 @@ from dashboard.fields.validation import REASON_MAX
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank
 
+OPENED: Final = "opened"
 RequiredReason = Annotated[str, NotBlank(REASON_MAX), Field(description="Why; kept in the log.")]
 
 
@@ -141,3 +144,24 @@ def from_texts(
         raise Invalid.of(Fault(f"$.{key}", message) for key, message in problems.items())
     values = form.without_absent(changes)
     return {inputs.fields[key]: value for key, value in values.items()}
+
+
+def opened_on(
+    shape: type[RequestShape], texts: Mapping[str, str], now: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The values that a form was opened on, as its hidden `opened` says; without one those of now.
+
+    What a person did not touch is told by these: it stays as somebody else may have set it since.
+    """
+    try:
+        values = deltas.decode_request(texts.get(OPENED, "").encode())
+        shown = {name: values[name] for name in now}
+        shape.model_validate(shown)
+    except (InvalidValue, ValidationError, KeyError, TypeError, ValueError):
+        return dict(now)
+    return shown
+
+
+def opened_text(opened: Mapping[str, Any]) -> str:
+    """The hidden `opened` of a form that was opened on these values."""
+    return deltas.canonical(dict(opened)).decode()

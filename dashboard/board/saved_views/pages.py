@@ -17,7 +17,7 @@ from dashboard.fields.parameters import ADDRESS
 from dashboard.fields.shapes import Field, Option
 from dashboard.identity.people import people
 from dashboard.kit.action import read
-from dashboard.kit.inputs import declared, from_texts
+from dashboard.kit.inputs import declared, from_texts, opened_on, opened_text
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member
@@ -83,7 +83,7 @@ def change(request: HttpRequest, view_id: UUID) -> HttpResponse:
     texts = forms.posted(request)
     try:
         # Read as a new one: to clear its name is refused, where a call may leave the name out.
-        wanted = read(ChangeView, from_texts(SaveView, texts, _opened(row)))
+        wanted = read(ChangeView, from_texts(SaveView, texts, _opened(row, texts)))
         row = CHANGE.run(who, wanted, view_id)
     except errors.Invalid as error:
         return _form(request, row, texts, forms.problems_of(error), error.status)
@@ -116,6 +116,7 @@ def _form(
     context = {
         "row": row,
         "declared": _declared(texts, problems, row, surfaces, surface),
+        "opened": opened_text(_opened(row, texts)) if row else "",
         "choose_surface": row is None and len(surfaces) > 1,
         "records": surface == RECORDS,
         "errors": problems,
@@ -138,12 +139,14 @@ def _declared(
         "surface": [Option(one.name, one.title) for one in surfaces],
         "shared": [Option("false", "Nobody"), Option("true", everybody)],
     }
-    opened = _opened(row) if row else {}
+    opened = _opened(row, texts) if row else {}
     return declared(SaveView, [*SaveView.model_fields], texts, problems, options, opened)
 
 
-def _opened(row: ViewRow) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ChangeView.model_fields}
+def _opened(row: ViewRow, texts: Mapping[str, str]) -> dict[str, Any]:
+    """The values of the view that the form was opened on."""
+    now = {name: getattr(row, name) for name in ChangeView.model_fields}
+    return opened_on(ChangeView, texts, now)
 
 
 def _href(row: ViewRow, address: str) -> str:

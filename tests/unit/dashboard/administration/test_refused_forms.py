@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
+import re
+from html import escape, unescape
 
 import pytest
 
-from dashboard.board.saved_views.view_actions import SAVE, SaveView
+from dashboard.board.saved_views.view_actions import CHANGE, SAVE, ChangeView, SaveView
 from dashboard.kit.action import read
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
@@ -72,3 +73,31 @@ def test_what_is_cleared_of_a_view_is_cleared_and_the_rest_stays(cast: Cast) -> 
     assert rows("SELECT name, address, shared FROM gp_saved_view") == [("One", "", True)]
     assert operator.post(f"/views/{made.id}/", form | {"shared": "false"}).status_code == 303
     assert rows("SELECT name, address, shared FROM gp_saved_view") == [("One", "", False)]
+
+
+def test_what_was_not_touched_stays_as_somebody_else_has_set_it(cast: Cast) -> None:
+    operator, address = cast.client("operator"), "/views/{}/"
+    made = SAVE.run(cast.actor("operator"), ONE)
+    page = operator.get(address.format(made.id)).content.decode()
+    form = {"name": "One", "address": "q=tea", "shared": "true"} | opened_of(page)
+    CHANGE.run(cast.actor("admin"), read(ChangeView, {"address": "q=coffee"}), made.id)
+    refused = operator.post(address.format(made.id), form | {"name": ""}).content.decode()
+    assert opened_of(refused) == opened_of(page)
+    assert operator.post(address.format(made.id), form | {"name": "Two"}).status_code == 303
+    assert rows("SELECT name, address FROM gp_saved_view") == [("Two", "q=coffee")]
+
+
+@pytest.mark.parametrize(
+    "opened", ["", "x", "[]", "7", "{}", '{"name": 5, "address": {}, "shared": []}', "{" * 500]
+)
+def test_a_form_that_says_nothing_true_of_its_opening_is_read(cast: Cast, opened: str) -> None:
+    made = SAVE.run(cast.actor("operator"), ONE)
+    form = {"name": "Two", "address": "q=tea", "shared": "false", "opened": opened}
+    assert cast.client("operator").post(f"/views/{made.id}/", form).status_code == 303
+    assert rows("SELECT name, address, shared FROM gp_saved_view") == [("Two", "q=tea", False)]
+
+
+def opened_of(page: str) -> dict[str, str]:
+    """The hidden input with the values that a form was opened on."""
+    (value,) = re.findall(r'name="opened" value="([^"]*)"', page)
+    return {"opened": unescape(value)}

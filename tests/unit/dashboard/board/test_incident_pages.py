@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from html import escape
+from html import escape, unescape
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from approvals.incidents import queries, quiet_hours
 from approvals.incidents.sweep import sweep_incidents
 from approvals.notify.texts.incident_kinds import ATTENTION, FAILED
 from checkpoints import store
+from dashboard.administration.subscriptions import CHANGE, ChangeSubscription
 from tests.support.cast import Cast
 from tests.unit.approvals.incidents.scenes import fails, incidents, mail, person, subscribe
 from tests.unit.approvals.news import endpoint
@@ -170,6 +171,28 @@ def test_a_person_subscribes_by_page_and_changes_and_removes_it(cast: Cast) -> N
     assert (row.kinds, row.label, row.urgent) == ([ATTENTION, FAILED], "", True)
     assert post(cast, f"{at}remove/")[0] == 303
     assert queries.subscriptions(workspace=cast.workspace) == []
+
+
+def test_a_change_keeps_what_somebody_else_has_set_meanwhile(cast: Cast) -> None:
+    other = subscribe(cast)
+    made = subscribe(cast, kinds=[FAILED], escalate_to=other, escalate_minutes=30)
+    at = f"/subscriptions/{made}/"
+    (opened,) = re.findall(r'name="opened" value="([^"]*)"', get(cast, at))
+    wanted = ChangeSubscription(kinds=[ATTENTION], agent="payments")
+    CHANGE.run(cast.actor("operator"), wanted, made)
+    sent = form(cast, urgent="1", escalate_to=str(other), escalate_minutes="30")
+    assert post(cast, at, **sent, opened=unescape(opened))[0] == 303
+    row = queries.subscription(made, workspace=cast.workspace)
+    assert (row.kinds, row.agent, row.urgent) == ([ATTENTION], "payments", True)
+    assert (row.escalate_to, row.escalate_minutes) == (other, 30)
+    # Nobody, but after some minutes: nothing says which of the two is meant.
+    status, html = post(cast, at, **form(cast, escalate_to="", escalate_minutes="30"))
+    assert status == 422
+    beside = html.partition('id="escalate_minutes-hint"')[2].partition("</p>")[0]
+    assert "Must be empty where nobody is escalated to." in beside
+    assert post(cast, at, **form(cast, escalate_to="", escalate_minutes=""))[0] == 303
+    row = queries.subscription(made, workspace=cast.workspace)
+    assert (row.escalate_to, row.escalate_minutes) == (None, 0)
 
 
 def test_only_admins_choose_for_others_and_chats(cast: Cast) -> None:

@@ -263,6 +263,17 @@ def test_a_changed_form_sends_only_what_was_touched(cast: Cast, server: UUID) ->
     assert admin.post(address, form | {"credential_to": ""}).status_code == 303
     row, _ = mcp_server(cast.actor("admin"), server)
     assert (row.credential_to, row.modes["resources"]) == ("", "ask")
+    page = admin.get(address).content.decode()
+    (opened,) = re.findall(r'name="opened" value="([^"]*)"', page)
+    change_mcp_server(cast.actor("admin"), server, Wanted(credential_to="X-Other", prompts="ask"))
+    late = form | {"credential_to": "", "resources": "refuse", "opened": html.unescape(opened)}
+    assert admin.post(address, late).status_code == 303
+    row, _ = mcp_server(cast.actor("admin"), server)
+    assert (row.credential_to, row.modes["prompts"], row.modes["resources"]) == (
+        "X-Other",
+        "ask",
+        "refuse",
+    )
     both = admin.post(address, form | {"command": "npx files"})
     assert both.status_code == 422
     assert 'value="npx files"' in both.content.decode()
