@@ -189,7 +189,7 @@ def test_a_change_keeps_what_somebody_else_has_set_meanwhile(cast: Cast) -> None
     status, html = post(cast, at, **form(cast, escalate_to="", escalate_minutes="30"))
     assert status == 422
     beside = html.partition('id="escalate_minutes-hint"')[2].partition("</p>")[0]
-    assert "Must be empty where nobody is escalated to." in beside
+    assert "must be empty where nobody is escalated to." in beside
     assert post(cast, at, **form(cast, escalate_to="", escalate_minutes=""))[0] == 303
     row = queries.subscription(made, workspace=cast.workspace)
     assert (row.escalate_to, row.escalate_minutes) == (None, 0)
