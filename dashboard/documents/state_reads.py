@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from checkpoints import queries
@@ -15,6 +15,8 @@ from checkpoints.state import deltas
 from checkpoints.views import AgentRow, CheckpointRow
 
 from . import state_outlines
+
+_UNREAD: Final = (ContentAway, ContentErased, CorruptHistory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
     """The state at a checkpoint; raises NotFound, and nothing where only contents are missing."""
     try:
         state = queries.state_at(thread_id, checkpoint_id)
-    except (ContentAway, ContentErased, CorruptHistory) as error:
+    except _UNREAD as error:
         away = isinstance(error, ContentAway)
         return Read({}, Unread(error.message, datetime.now(UTC), away))
     return Read(_ordered(state, version.schema))
@@ -62,13 +64,13 @@ def read_step(
     outlined = outlined and row.parent_thread == row.thread
     outlined = outlined and row.state_bytes >= state_outlines.LEAST
     schema = version.schema
-    with suppress(ContentAway, ContentErased, InvalidValue):
+    with suppress(*_UNREAD, InvalidValue):
         if outlined and (outlines := state_outlines.step(row)):
             one, other = (Read(_ordered(o.state, schema), files=o.files) for o in outlines)
             return one, other
     before = read(row.parent_thread, row.parent, version)
     if before.unread is None:
-        with suppress(ContentAway, ContentErased, InvalidValue):
+        with suppress(*_UNREAD, InvalidValue):
             (step,) = queries.deltas_from(row.thread, row.number, limit=1)
             state = deltas.apply(before.state, step.delta)
             if outlined:
