@@ -97,7 +97,7 @@ LIBRARIES = {
     "redis": r"exceptions|backoff|retry|asyncio\.retry.*|\w+Error",
     "requests": r"Response|PreparedRequest|exceptions|utils|RequestException",
     "smtplib": r"SMTP\w*(Error|Exception|Refused)",
-    "socket": r"gethostname|gaierror|AF_\w+|S[HO]\w*_\w+|timeout|inet_\w+",
+    "socket": r"gethostname|socketpair|gaierror|AF_\w+|S[HO]\w*_\w+|timeout|inet_\w+",
     "telnetlib": "",
     "urllib.request": "getproxies|proxy_bypass",
     "urllib3": "",

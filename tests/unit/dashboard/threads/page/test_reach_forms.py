@@ -195,5 +195,5 @@ def test_a_rollback_cancels_what_was_started_since_where_it_is_chosen(
 
 def test_a_cap_says_that_it_counts_the_tree(cast: Cast) -> None:
     html = cast.client("admin").get("/admin/policies/").content.decode()
-    assert "each thread with its family tree" in html
+    assert "Each thread with its family tree" in html
     assert "What children spend counts for the thread that started them." in html
