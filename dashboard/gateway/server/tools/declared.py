@@ -17,9 +17,17 @@ TARGETS: Final[dict[str, type[Arguments]]] = {"thread": OneThread, "approval": O
 
 
 def declared(
-    action: Action[Any, Any], title: str, description: str, *, effect: Effect = "changes"
+    action: Action[Any, Any],
+    title: str,
+    description: str,
+    *,
+    effect: Effect = "changes",
+    address: str = "",
 ) -> Tool:
-    """The tool that makes the call of an action; an agent reads `title` and `description`."""
+    """The tool that makes the call of an action; an agent reads `title` and `description`.
+
+    `address` ends that of the call where it is not the action's verb.
+    """
     target = action.target.name if action.target else ""
     more: dict[str, Any] = {"expected_version": (Version, None)} if action.versioned else {}
     more["idempotency_key"] = (Key, None)
@@ -30,5 +38,5 @@ def declared(
         **more,
     )
     answers = (action.answers, SecondPersonAsked) if action.operation else (action.answers,)
-    call = changing(f"{target}s/{{{target}}}/{action.verb}/")
+    call = changing(f"{target}s/{{{target}}}/{address or action.verb}/")
     return Tool(action.verb, title, description, takes, answers, (action.right,), call, effect)

@@ -94,6 +94,7 @@ TOOLS: Final = (
         "Send news from outside to the wait of a thread; it is kept until that wait takes it, now "
         "or when it begins.",
         effect="adds",
+        address="signals",
     ),
     Tool(
         "reveal",

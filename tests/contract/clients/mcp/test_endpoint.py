@@ -265,4 +265,4 @@ async def test_things_of_another_workspace_are_not_there(
             assert (tool, problem["status"]) == (tool, 404)
         listed = await use(client, "list", limit=200)
         assert here["thread"] not in {one["id"] for one in listed["results"]}
-    assert len(naming) == 9
+    assert len(naming) == 10

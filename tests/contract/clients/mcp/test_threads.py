@@ -73,6 +73,23 @@ def test_an_encrypted_channel_is_read_by_who_may(server: Server) -> None:
     assert [e.kind for e in log if e.data.get("thread") == thread] == ["channel.revealed"]
 
 
+@pytest.mark.requirement("F10")
+def test_a_service_sends_a_signal_and_nothing_else(server: Server, agent: str) -> None:
+    operator = get_user_model().objects.get(username="operator")
+    made = tokens.make(operator, made_by="user:0", scopes=["read", "signal"])[1]
+    version = queries.agent(agent, workspace=queries.default_workspace()).id
+    thread = str(scene.start(queries.default_workspace(), version))
+
+    async def walk() -> None:
+        async with connected(server.url, made) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            assert tools == {"list", "get", "events", "wait", "load_state", "signal"}
+            sent = await use(client, "signal", thread=thread, name="settled", value={"n": 1})
+            assert [(s["name"], s["value"]) for s in sent["signals"]] == [("settled", {"n": 1})]
+
+    asyncio.run(walk())
+
+
 async def test_a_thread_from_its_start_to_a_fork_and_a_rollback(server: Server, agent: str) -> None:
     async with connected(server.url, server.operator.token) as client:
         start = {"agent": agent, "input": {"goal": "delays"}, "name": str(uuid4())}
