@@ -72,7 +72,17 @@ def test_usual_scopes_are_what_the_roles_allow_but_to_decide(cast: Cast) -> None
         for name in ("operator", "manager", "auditor", "admin")
     }
     assert made == {
-        "operator": ("read", "start", "work", "control", "incidents", "views", "fork", "erase"),
+        "operator": (
+            "read",
+            "start",
+            "signal",
+            "work",
+            "control",
+            "incidents",
+            "views",
+            "fork",
+            "erase",
+        ),
         "manager": ("read", "incidents", "views", "fork"),
         "auditor": ("read", "incidents", "views"),
         "admin": (

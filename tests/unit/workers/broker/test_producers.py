@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from statistics import median
 from types import FrameType
 from typing import Any
 from uuid import uuid4
@@ -70,8 +71,11 @@ def test_a_message_is_one_round_trip(queue: str) -> None:
 
 
 def test_a_message_costs_no_look_at_routes_and_options(queue: str) -> None:
-    """What does not depend on the machine: the functions that one message calls."""
-    calls = 0
+    """What does not depend on the machine: the functions that one message calls.
+
+    The median of them: a producer that was lost before connects anew once.
+    """
+    calls, counts = 0, []
 
     def counted(_frame: FrameType, event: str, _arg: Any) -> None:
         nonlocal calls
@@ -80,10 +84,12 @@ def test_a_message_costs_no_look_at_routes_and_options(queue: str) -> None:
     sys.setprofile(counted)
     try:
         for n in range(MESSAGES):
+            before = calls
             assert send("workers.tasks.advance", str(n), queue=queue)
+            counts.append(calls - before)
     finally:
         sys.setprofile(None)
-    assert calls / MESSAGES <= CALLS, f"{calls / MESSAGES} calls a message"
+    assert median(counts) <= CALLS, counts
 
 
 def test_what_sends_takes_other_answers_than_doorbells() -> None:

@@ -71,7 +71,8 @@ def test_one_thread(cast: Cast, operator: Client, row: gates.ApprovalRow) -> Non
     assert payload["why_waiting"]["sentence"] == "Waiting for a decision: Publish this report?"
     assert payload["why_waiting"]["action"] == "A reviewer decides."
     assert set(payload["actions"]) == {
-        "pause", "resume", "retry", "skip", "settle", "input", "edit", "fork", "rollback", "cancel",
+        "pause", "resume", "retry", "skip", "settle", "input", "signal", "edit", "fork", "rollback",
+        "cancel",
     }  # fmt: skip
     assert payload["totals"]["steps"] == 1
 

@@ -28,6 +28,7 @@ from dashboard.threads.input import INPUT, SendInput
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.retry import RETRY
 from dashboard.threads.roll_back import roll_back
+from dashboard.threads.signal import SIGNAL, SendSignal
 from dashboard.threads.skip import SKIP, Skip
 from tests.faults.bench import wait_until
 from tests.support.cast import Cast, make_cast
@@ -169,6 +170,7 @@ def test_they_are_watched_and_not_controlled_and_say_so(folder: Folder, cast: Ca
         lambda: fork(operator, thread, row.head),
         lambda: roll_back(operator, thread, row.head, "why"),
         lambda: INPUT.run(operator, SendInput(message="x"), thread),
+        lambda: SIGNAL.run(operator, SendSignal(name="x"), thread),
         lambda: settle(operator, thread, UUID(int=1), "happened"),
     ]
     refusals = 0
