@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from django.db import connection, transaction
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
 
-from .index_statements import STATEMENTS, filled
+from .index_statements import STATEMENTS, Filled, build_anew, filled
 
 pytestmark = pytest.mark.django_db
 
@@ -109,12 +110,17 @@ def test_each_index_is_named_by_a_statement() -> None:
     assert sorted(set(STATEMENTS) - needed) == [], "are not there, or unique"
 
 
+def unused_of(there: Filled, names: Iterable[str]) -> dict[str, list[str]]:
+    """Those of these indexes that the plan of their statement leaves out: {name: those it uses}."""
+    used = {name: indexes_used(partial(STATEMENTS[name], there)) for name in names}
+    return {name: sorted(others) for name, others in used.items() if name not in others}
+
+
 @pytest.mark.slow
 def test_each_index_is_in_the_plan_of_its_statement(cast: Cast) -> None:
     there = filled(cast)
-    unused = {
-        name: sorted(used)
-        for name, send in STATEMENTS.items()
-        if name not in (used := indexes_used(lambda send=send: send(there)))  # type: ignore[misc]
-    }
+    unused = unused_of(there, STATEMENTS)
+    if unused:  # the planner goes by the size of an index
+        build_anew()
+        unused = unused_of(there, unused)
     assert unused == {}
