@@ -55,8 +55,12 @@ def environment() -> dict[str, str]:
     """Somebody's shell."""
     left = ("PYTHONPATH", "PYTEST_CURRENT_TEST", "PYTHONSTARTUP", "VIRTUAL_ENV")
     clean = {k: v for k, v in clean_environment().items() if k not in left}
-    # Plugins of the tests of Gatepost are here because their packages are.
-    return clean | {"GATEPOST": str(ROOT), "PYTEST_ADDOPTS": "-p no:asyncio -p no:cacheprovider"}
+    # Plugins of the tests of Gatepost and the shipped agents are here because their packages are.
+    return clean | {
+        "GATEPOST": str(ROOT),
+        "GATEPOST_SHIPPED_AGENTS": "false",
+        "PYTEST_ADDOPTS": "-p no:asyncio -p no:cacheprovider",
+    }
 
 
 class Shell:
