@@ -61,7 +61,13 @@ def bear_twice(r: Record) -> None:
 
 
 def lose_a_child(r: Record) -> None:
-    del r.threads[all_of(r, trees.COUNTER)[-1].id]
+    # One that counted itself: who handed over left that to the heir.
+    counted = [
+        thread
+        for thread in all_of(r, trees.COUNTER)
+        if all(kind != "thread.handed_off" for _, kind, *_ in thread.events)
+    ]
+    del r.threads[counted[-1].id]
 
 
 def another_head(r: Record) -> None:
