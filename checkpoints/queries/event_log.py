@@ -42,6 +42,8 @@ _RECENT = _reader("e", "th.imported_seq").select
 # Events that are searched for those of some kinds, and counted by noun.
 SEARCHED = 5_000
 COUNTED = 1_000
+# Messages or signals that wait to be taken, of one thread.
+NOT_TAKEN = 100
 
 
 def steps_since_outside(thread: UUID, *, at_most: int) -> int:
@@ -229,46 +231,40 @@ def recorded_thoughts(thread_id: UUID, *, branch: int, step: int) -> set[tuple[s
     return {(r[0], r[1]) for r in result}
 
 
-def waiting_inputs(thread_id: UUID, *, limit: int = 100) -> list[InputRow]:
+def waiting_inputs(thread_id: UUID, *, limit: int = NOT_TAKEN) -> list[InputRow]:
     """Messages that the thread has received and not taken yet, oldest first."""
-    return _inputs(_not_taken(thread_id, "input", limit))
+    return [record_of(InputRow, r, message=decoded) for r in _not_taken(thread_id, limit, "input")]
 
 
-SIGNALS_KEPT = 100  # that wait to be taken, of one thread
-
-
-def waiting_signals(
-    thread_id: UUID, *, name: str | None = None, limit: int = SIGNALS_KEPT
-) -> list[SignalRow]:
+def waiting_signals(thread_id: UUID, *, name: str | None = None) -> list[SignalRow]:
     """Signals that the thread has received and not taken yet, oldest first; of one name or all."""
-    return _signals(_not_taken(thread_id, "signal", limit), name)
+    result = _not_taken(thread_id, NOT_TAKEN, "signal", name)
+    return [record_of(SignalRow, r, value=decoded) for r in result]
 
 
 def not_taken(thread_id: UUID) -> tuple[list[InputRow], list[SignalRow]]:
     """Both, by one statement."""
-    result = _not_taken(thread_id, None, SIGNALS_KEPT * 2)
-    return _inputs(result), _signals(result)
+    result = _not_taken(thread_id, NOT_TAKEN)
+    inputs = [record_of(InputRow, r, message=decoded) for r in result if r.kind == "input"]
+    return inputs, [record_of(SignalRow, r, value=decoded) for r in result if r.kind == "signal"]
 
 
-def _not_taken(thread_id: UUID, kind: str | None, limit: int) -> Any:
+def _not_taken(
+    thread_id: UUID, limit: int, kind: str | None = None, name: str | None = None
+) -> Any:
+    """Rows of messages and signals, up to `limit` of either."""
     # The number is read only from rows of these kinds: other news names other things.
     return fetch_named(
+        "SELECT x.* FROM (VALUES ('input'), ('signal')) k (kind) CROSS JOIN LATERAL ("
         "SELECT w.kind, e.seq, (e.data -> 'message')::text AS message, "
         "e.data ->> 'signal' AS name, (e.data -> 'value')::text AS value, "
         "e.actor, e.at, e.seq <= (SELECT th.imported_seq "
         "FROM gp_thread th WHERE th.id = e.thread_id) AS imported "
-        "FROM gp_wake w JOIN gp_event e "
-        "ON e.thread_id = w.thread_id AND e.seq = CASE WHEN w.kind IN ('input', 'signal') "
-        "THEN w.ref::bigint END WHERE w.thread_id = %s::uuid AND w.kind IN ('input', 'signal') "
-        "AND (%s::text IS NULL OR w.kind = %s::text) ORDER BY e.seq LIMIT %s",
-        (thread_id, kind, kind, limit),
+        "FROM gp_wake w JOIN gp_event e ON e.thread_id = w.thread_id "
+        "AND e.seq = CASE WHEN w.kind IN ('input', 'signal') THEN w.ref::bigint END "
+        "WHERE w.thread_id = %s::uuid AND w.kind = k.kind "
+        "AND (%s::text IS NULL OR e.data ->> 'signal' = %s::text) "
+        "ORDER BY e.seq LIMIT %s) x "
+        "WHERE %s::text IS NULL OR k.kind = %s::text ORDER BY x.seq",
+        (thread_id, name, name, limit, kind, kind),
     )
-
-
-def _inputs(result: Any) -> list[InputRow]:
-    return [record_of(InputRow, r, message=decoded) for r in result if r.kind == "input"]
-
-
-def _signals(result: Any, name: str | None = None) -> list[SignalRow]:
-    rows_of = [r for r in result if r.kind == "signal" and name in (None, r.name)]
-    return [record_of(SignalRow, r, value=decoded) for r in rows_of]

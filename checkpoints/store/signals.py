@@ -15,6 +15,7 @@ from ..states import TAKES_INPUT, EventKind
 from .inputs import received, settle
 from .statement.guards import in_statuses, refuse, versioned
 from .statement.moves import Move, NewEvent, perform
+from .wakes import queue_where
 
 WAKE_KIND = "signal"
 # The thread waits for a signal of this name, maybe beside other things.
@@ -31,13 +32,8 @@ def send_signal(
     """
     move = versioned(Move(thread, in_statuses(TAKES_INPUT)), expected_version)
     move.express("wake_seq", "th.wake_seq + 1")
-    for column, sql, other in (
-        ("status", "'queued'", "th.status"),
-        ("status_since", "clock_timestamp()", "th.status_since"),
-        ("waiting_on", "NULL", "th.waiting_on"),
-        ("version", "th.version + 1", "th.version"),
-    ):
-        move.express(column, f"CASE WHEN {_IS_AWAITED} THEN {sql} ELSE {other} END", name)
+    move.express("version", f"th.version + CASE WHEN {_IS_AWAITED} THEN 1 ELSE 0 END", name)
+    queue_where(move, _IS_AWAITED, name)
     move.events = [NewEvent(EventKind.SIGNAL_RECEIVED, {"signal": name, "value": value}, actor)]
     move.inserts = [received(WAKE_KIND)]
     row = perform(move)

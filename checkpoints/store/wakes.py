@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from .statement.moves import Insert, Move, NewEvent, perform
@@ -34,15 +35,18 @@ def wake(
     move.express("wake_seq", "th.wake_seq + 1")
     move.express("version", "th.version + 1")
     if queue:
-        for column, sql in {
-            "status": "CASE WHEN th.status IN ('waiting', 'sleeping') THEN 'queued' "
-            "ELSE th.status END::varchar",
-            "status_since": "CASE WHEN th.status IN ('waiting', 'sleeping') "
-            "THEN clock_timestamp() ELSE th.status_since END",
-            "waiting_on": "CASE WHEN th.status IN ('waiting', 'sleeping') THEN NULL "
-            "ELSE th.waiting_on END",
-        }.items():
-            move.express(column, sql)
+        queue_where(move, "th.status IN ('waiting', 'sleeping')")
     move.events = [event]
     move.inserts = [*beside]
     return perform(move) is not None
+
+
+def queue_where(move: Move, condition: str, *params: Any) -> None:
+    """Let `move` queue a thread for which `condition` is true, and leave any other as it is."""
+    for column, queued in (
+        ("status", "'queued'"),
+        ("status_since", "clock_timestamp()"),
+        ("waiting_on", "NULL"),
+    ):
+        sql = f"CASE WHEN {condition} THEN {queued} ELSE th.{column} END"
+        move.express(column, sql, *params)

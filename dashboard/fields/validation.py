@@ -163,17 +163,34 @@ def inbox_schema(agent: AgentRow) -> dict[str, Any]:
 
 def check_message(agent: AgentRow, message: Any, *, workspace: UUID) -> None:
     """Refuse what cannot be an item of the agent's inbox; Invalid with paths in `$.message`."""
-    try:
-        deltas.check(message)
-        deltas.check_size(len(deltas.canonical(message)), MESSAGE_BYTES, "a message")
-    except InvalidValue as error:
-        raise Invalid(error.path, error.reason, within="message") from error
     inbox = f"$.{agent.graph.get('inbox')}"
-    if inbox not in exempt_of(agent):
-        check_credentials("$", message, within="message")
-    faults = [*schema_faults(inbox_schema(agent), message), *_lost_files(message, "$", workspace)]
-    if faults:
-        raise Invalid.of(faults, within="message")
+    is_exempt = inbox in exempt_of(agent)
+    check_sent(
+        *("message", message, inbox_schema(agent)), workspace=workspace, credentials=is_exempt
+    )
+
+
+def check_sent(
+    field: str,
+    value: Any,
+    schema: Mapping[str, Any],
+    *,
+    workspace: UUID,
+    credentials: bool = False,
+) -> None:
+    """Refuse a value for a thread that no log holds or that does not fit a schema, {} for any.
+
+    Invalid with paths in the field. With `credentials` it may hold some.
+    """
+    try:
+        deltas.check(value)
+        deltas.check_size(len(deltas.canonical(value)), MESSAGE_BYTES, f"a {field}")
+    except InvalidValue as error:
+        raise Invalid(error.path, error.reason, within=field) from error
+    if not credentials:
+        check_credentials("$", value, within=field)
+    if faults := [*schema_faults(schema, value), *_lost_files(value, "$", workspace)]:
+        raise Invalid.of(faults, within=field)
 
 
 def check_config(config: Any) -> None:

@@ -11,17 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkpoints import queries, store
-from checkpoints.errors import InvalidValue
 from checkpoints.limits import AGENT_MAX, NAME_MAX
-from checkpoints.queries.event_log import SIGNALS_KEPT
+from checkpoints.queries.event_log import NOT_TAKEN
 from checkpoints.queries.why import awaited_signals
-from checkpoints.state import deltas
 from checkpoints.states import EventKind
-from checkpoints.views import ThreadRow
-from dashboard.errors import Conflict, Invalid, Missing
-from dashboard.fields.credentials import check_credentials
-from dashboard.fields.faults import schema_faults
-from dashboard.fields.validation import MESSAGE_BYTES
+from dashboard.errors import Conflict, Missing
+from dashboard.fields.validation import MESSAGE_BYTES, check_sent
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
 from dashboard.kit.api.base import MemberView, answer, refusals
@@ -59,10 +54,12 @@ def send_signal(
 ) -> int:
     """Keep a signal for a thread, and wake the wait that it is for; the number of its event."""
     thread = thread_for(actor, "signal", thread_id)
-    _check(thread, wanted)
-    if len(queries.waiting_signals(thread_id)) >= SIGNALS_KEPT:
+    awaited = awaited_signals(thread)
+    schema = awaited.get(wanted.name) or {}
+    check_sent("value", wanted.value, schema, workspace=actor.workspace)
+    if wanted.name not in awaited and len(queries.waiting_signals(thread_id)) >= NOT_TAKEN:
         raise Conflict(
-            f"{SIGNALS_KEPT} signals wait to be taken; this thread keeps no more.",
+            f"{NOT_TAKEN} signals wait to be taken; this thread keeps no more.",
             status=str(thread.status),
         )
     return store.send_signal(
@@ -72,19 +69,6 @@ def send_signal(
         actor=actor.id,
         expected_version=expected_version,
     )
-
-
-def _check(thread: ThreadRow, wanted: SendSignal) -> None:
-    """Refuse a value that no log holds, or that the wait of now would refuse; Invalid."""
-    try:
-        deltas.check(wanted.value)
-        deltas.check_size(len(deltas.canonical(wanted.value)), MESSAGE_BYTES, "a signal")
-    except InvalidValue as error:
-        raise Invalid(error.path, error.reason, within="value") from error
-    check_credentials("$", wanted.value, within="value")
-    schema = awaited_signals(thread).get(wanted.name)
-    if schema and (faults := schema_faults(schema, wanted.value)):
-        raise Invalid.of(faults, within="value")
 
 
 SIGNAL = Action(

@@ -110,11 +110,16 @@ def _await(
             for n, j in enumerate(joins, 1)
         ]
     if signals:
-        awaited["signals"] = {signal.name: signal.schema for signal in signals}
+        schemas: dict[str, Any] = {signal.name: signal.schema for signal in signals}
+        for signal in signals:  # a value that fits one of two waits is refused by neither
+            if signal.schema != schemas[signal.name]:
+                schemas[signal.name] = None
+        awaited["signals"] = schemas
     if gates:
         wait(ledger, step, gates, beside=awaited)
     else:
-        step.work.wake_seq = step.woken
+        if signals:
+            step.work.wake_seq = step.woken
         ledger.leave(
             step.work,
             EventKind.THREAD_SUSPENDED,

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from checkpoints.limits import NAME_MAX
+from checkpoints.records import Position
 from checkpoints.state import deltas
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -65,7 +66,7 @@ class Signals(Children):
         self._boundary()
         until = self._deadline(position, seconds)
         step = self._step
-        taken, refused = _chosen(step.ledger.signals(step.work, name), form)
+        taken, refused = self._chosen(step.ledger.signals(step.work, name), position, form)
         left = None if until is None else until - step.ledger.clock()
         settled = [row.seq for row, _ in refused]
         for row, why in refused:
@@ -90,18 +91,20 @@ class Signals(Children):
         step.ledger.record(step.work, activity, result=result, events=events, signals=settled)
         return _signal(name, result)
 
-
-def _chosen(
-    rows: Sequence[SignalRow], schema: Mapping[str, Any] | None
-) -> tuple[SignalRow | None, list[tuple[SignalRow, str]]]:
-    """(the oldest that fits the schema, those before it that do not, each with the reason)."""
-    refused: list[tuple[SignalRow, str]] = []
-    for row in rows:
-        why = "" if schema is None else fault(row.value, schema)
-        if not why:
-            return row, refused
-        refused.append((row, why))
-    return None, refused
+    def _chosen(
+        self, rows: Sequence[SignalRow], position: Position, schema: Mapping[str, Any] | None
+    ) -> tuple[SignalRow | None, list[tuple[SignalRow, str]]]:
+        """(the oldest that fits the schema, those before it that do not, each with the reason)."""
+        refused: list[tuple[SignalRow, str]] = []
+        for row in rows:
+            # Of nodes that work at the same time each may have read it; one has it.
+            if self._step.signals.setdefault(row.seq, position) != position:
+                continue
+            why = "" if schema is None else fault(row.value, schema)
+            if not why:
+                return row, refused
+            refused.append((row, why))
+        return None, refused
 
 
 def _signal(name: str, result: Mapping[str, Any]) -> Signal | None:

@@ -83,6 +83,7 @@ class OpenStep:
     secrets_allowed: Mapping[str, str] = field(default_factory=dict)  # {path: reason} of the agent
     on_failure: str = "keep"
     handed: list[dict[str, Any]] = field(default_factory=list)  # over, by nodes at work
+    signals: dict[int, Position] = field(default_factory=dict)  # {number of its event: its wait}
     woken: int = 0  # wake_seq before its requests were read
     encrypted: ThreadState = field(default_factory=ThreadState)
     stops: RaisedStops = field(default_factory=RaisedStops)

@@ -98,7 +98,7 @@ def test_a_value_beyond_a_limit_is_refused_with_its_path(
     assert answer["Content-Type"] == "application/problem+json"
     assert answer.json()["path"].startswith(ENTRIES[entry][2])
     assert everything() == before
-    # The same entry point takes what is within the limits, and the thread goes on.
+    # The same entry point takes what is within the limits, and the thread continues.
     assert send(operator, cast, thread, entry, '"fine"').status_code in (200, 201, 202)
     store.resume(thread, actor="user:1")
     drive(thread, 1)

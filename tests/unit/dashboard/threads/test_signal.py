@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from checkpoints import queries, store
-from checkpoints.queries.event_log import SIGNALS_KEPT
+from checkpoints.queries.event_log import NOT_TAKEN
 from dashboard.threads.start import start_or_continue
 from tests.support.cast import Cast
 from tests.unit.workers.conftest import Bench, bench_of
@@ -83,10 +83,20 @@ def test_what_no_log_takes_is_refused_with_its_path(
 
 def test_one_thread_keeps_so_many_and_says_so(cast: Cast, bench: Bench) -> None:
     thread = bench.start()
-    for n in range(SIGNALS_KEPT):
+    for n in range(NOT_TAKEN):
         store.send_signal(thread, name="other", value=n, actor="user:1")
     answer = post(cast.client("operator"), thread, {"name": SETTLED, "value": 1})
     assert (answer.status_code, "keeps no more" in answer.json()["detail"]) == (409, True)
+    bench.advance(thread)  # what it waits for now is never refused for what it does not
+    assert post(cast.client("operator"), thread, {"name": SETTLED, "value": 1}).status_code == 200
+    bench.advance(thread)
+    assert bench.state(thread)["notes"][0] == f"paid 1 by {cast.actor('operator').id}"
+
+
+def test_a_file_of_another_workspace_is_refused(cast: Cast, bench: Bench) -> None:
+    value = {"report": {"$artifact": "0" * 64}}
+    answer = post(cast.client("operator"), bench.start(), {"name": SETTLED, "value": value})
+    assert (answer.status_code, answer.json()["path"]) == (422, "$.value.report")
 
 
 def test_an_agent_that_works_elsewhere_takes_none(cast: Cast) -> None:

@@ -41,7 +41,9 @@ def pay(order: Order, ctx: Context) -> dict[str, Any]:
 
 @graph.node(then="ship")
 def beside(order: Order, ctx: Context) -> dict[str, Any]:
-    """Ask somebody, sleep, or do nothing."""
+    """Ask somebody, sleep, wait for the same, or do nothing."""
+    if order.beside == "wait":
+        return pay(order, ctx)
     if order.beside == "ask":
         return {"notes": [f"answered {ctx.ask('Who is it for?').value}"]}
     if order.beside == "sleep":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +13,7 @@ import pytest
 from checkpoints.errors import NotAllowedNow
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import waits
-from workers.node import signals
+from workers.node.signals import Signals
 from workers.step.guard import unguarded
 
 pytestmark = pytest.mark.requirement("F10")
@@ -129,14 +131,48 @@ def test_a_signal_that_comes_while_the_thread_is_left_is_not_missed(
 ) -> None:
     """Between the look for signals and the leave; the thread would wait for what is there."""
     thread = orders.start()
-    chosen, sent = signals._chosen, []
+    chosen, sent = Signals._chosen, []
 
-    def look(rows: Any, schema: Any) -> Any:
+    def look(node: Signals, rows: Any, *more: Any) -> Any:
         if not sent:
             with unguarded():
                 sent.append(orders.signal(thread, SETTLED, 1))
-        return chosen(rows, schema)
+        return chosen(node, rows, *more)
 
-    monkeypatch.setattr(signals, "_chosen", look)
+    monkeypatch.setattr(Signals, "_chosen", look)
+    orders.advance(thread)
+    assert paid(orders, thread) == ["paid 1 by user:1", "nothing more"]
+
+
+def test_of_two_waits_at_the_same_time_each_takes_a_signal_of_its_own(
+    orders: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have read the same signals before either has recorded what it took."""
+    both = Barrier(2)
+    chosen = Signals._chosen
+
+    def look(node: Signals, rows: Any, *more: Any) -> Any:
+        if rows:
+            with suppress(BrokenBarrierError):
+                both.wait(5)
+        return chosen(node, rows, *more)
+
+    thread = orders.start(beside="wait")
+    orders.signal(thread, SETTLED, "first")
+    monkeypatch.setattr(Signals, "_chosen", look)
+    assert orders.advance(thread).status == "waiting"
+    assert orders.kinds(thread).count("signal.taken") == 1
+    orders.signal(thread, SETTLED, "second")
+    both.abort()
+    orders.advance(thread)
+    taken = sorted(note.partition(" by ")[0] for note in paid(orders, thread)[:2])
+    assert taken == ["paid 'first'", "paid 'second'"]
+
+
+def test_a_signal_behind_many_of_other_names_is_found(orders: Any) -> None:
+    thread = orders.start()
+    for n in range(120):
+        orders.signal(thread, f"other.{n}", n)
+    orders.signal(thread, SETTLED, 1)
     orders.advance(thread)
     assert paid(orders, thread) == ["paid 1 by user:1", "nothing more"]
