@@ -151,7 +151,7 @@ def opened_on(
 ) -> dict[str, Any]:
     """The values that a form was opened on, as its hidden `opened` says; without one those of now.
 
-    What a person did not touch is told by these: it stays as somebody else may have set it since.
+    A field that equals its value here was not touched: it stays as somebody else may have set it.
     """
     try:
         values = deltas.decode_request(texts.get(OPENED, "").encode())

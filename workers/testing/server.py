@@ -103,7 +103,7 @@ class PlayConnection(DatabaseWrapper):
         return PlayCursor(cursor, self)
 
     def on_commit(self, func: Callable[[], Any], robust: bool = False) -> None:
-        """Nobody is told: no worker and no page looks at a play."""
+        """Do nothing: no worker and no page looks at a play."""
 
     def move_clock(self, ahead: float) -> None:
         """Let statements read a clock that is this many seconds ahead."""
