@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from ..postgres.named_rows import fetch_named
+from ..postgres.sql_files import sql_file
 from ..states import FROM_OUTSIDE, WOKEN_FROM_OUTSIDE, EventKind
 from ..tables import columns as tables
 from ..tables.readers import Reader, record_of
@@ -39,6 +40,7 @@ event_of = _reader(
 )
 EVENT = f"SELECT {event_of.select} FROM gp_event"
 _RECENT = _reader("e", "th.imported_seq").select
+SQL: Final = sql_file(__file__)
 # Events that are searched for those of some kinds, and counted by noun.
 SEARCHED = 5_000
 COUNTED = 1_000
@@ -253,18 +255,4 @@ def _not_taken(
     thread_id: UUID, limit: int, kind: str | None = None, name: str | None = None
 ) -> Any:
     """Rows of messages and signals, up to `limit` of either."""
-    # The number is read only from rows of these kinds: other news names other things.
-    return fetch_named(
-        "SELECT x.* FROM (VALUES ('input'), ('signal')) k (kind) CROSS JOIN LATERAL ("
-        "SELECT w.kind, e.seq, (e.data -> 'message')::text AS message, "
-        "e.data ->> 'signal' AS name, (e.data -> 'value')::text AS value, "
-        "e.actor, e.at, e.seq <= (SELECT th.imported_seq "
-        "FROM gp_thread th WHERE th.id = e.thread_id) AS imported "
-        "FROM gp_wake w JOIN gp_event e ON e.thread_id = w.thread_id "
-        "AND e.seq = CASE WHEN w.kind IN ('input', 'signal') THEN w.ref::bigint END "
-        "WHERE w.thread_id = %s::uuid AND w.kind = k.kind "
-        "AND (%s::text IS NULL OR e.data ->> 'signal' = %s::text) "
-        "ORDER BY e.seq LIMIT %s) x "
-        "WHERE %s::text IS NULL OR k.kind = %s::text ORDER BY x.seq",
-        (thread_id, name, name, limit, kind, kind),
-    )
+    return fetch_named(SQL.not_taken, (thread_id, name, name, limit, kind, kind))
