@@ -127,12 +127,6 @@ def filled(cast: Cast) -> Filled:
     )
 
 
-def build_anew() -> None:
-    """Build the indexes anew that rows of other tests, taken back since, have swollen."""
-    for table in ("gp_thread", "gp_event", "gp_activity", "gp_approval"):
-        rows(f"REINDEX TABLE {table}")
-
-
 def _add_retries(thread: UUID) -> None:
     """Events of a kind that the overview adds up: without some its plan is any of two."""
     columns = one(
