@@ -158,7 +158,7 @@ wires: install-dev
 	@$(PY) -m tests.unit.wires
 
 rubric: install-dev
-	@$(PY) -m tests.house.rubric $(ARGS)
+	@$(PY) -m tests.house.rubric $(OUTCOMES:%=--outcomes=%) $(ARGS)
 
 pictures: install-dev
 	@$(PY) docs/pictures/make.py

@@ -7,11 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from tests.house.requirements import outcomes
 from tests.house.requirements.plugin import Recorder
 from tests.house.requirements.table import ROOT
+from tests.house.requirements.tree import NoTree, working_tree
 
 from .checks import CHECKS
 
@@ -32,10 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line per check, and how many hold; 1 where one does not."""
     parser = argparse.ArgumentParser(prog="python -m tests.house.rubric")
     parser.add_argument("--check", type=int, nargs="*", default=list(CHECKS), metavar="NUMBER")
-    numbers = [str(number) for number in parser.parse_args(arguments).check]
+    parser.add_argument(
+        "--outcomes", type=Path, help="what `make check OUTCOMES=...` wrote; no test is run again"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        ended = outcomes.read(options.outcomes, working_tree()) if options.outcomes else None
+    except (outcomes.OtherTree, NoTree) as error:
+        parser.error(str(error))
+    numbers = [str(number) for number in options.check]
     recorder = Recorder(numbers, known=[str(n) for n in CHECKS], marker="rubric")
     os.chdir(ROOT)
-    code = pytest.main(["-m", "rubric", "-q", "-n", "0", *marked()], plugins=[recorder])
+    only_list = ["--collect-only"] if options.outcomes else []
+    selected = ["-m", "rubric", "-q", "-n", "0", *only_list, *marked()]
+    code = pytest.main(selected, plugins=[recorder])
+    if ended is not None:
+        recorder.outcomes = ended
     print()
     proved = 0
     for number in numbers:
