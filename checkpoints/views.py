@@ -11,6 +11,7 @@ from pydantic import Field, computed_field
 
 from .agent_versions import External
 from .breakers.rule import StoppedRow
+from .durabilities import DURABLE, Durability
 from .log.closed_threads import ErasedRow
 from .states import LIVE, Status
 
@@ -322,6 +323,13 @@ class AgentRow:
     tools: dict[str, Any]
     queue: str
     created_at: datetime
+    durability: Annotated[
+        Durability, Field(description="What is kept of its threads; ephemeral: no state, no steps")
+    ] = DURABLE
+    ttl: Annotated[
+        int | None,
+        Field(description="Seconds that the state of an ephemeral thread stays in memory"),
+    ] = None
     live_workers: int = 0
 
     @property

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from checkpoints import queries
+from checkpoints.durabilities import DURABLE
 from checkpoints.views import AgentRow
 from dashboard import errors
 from dashboard.fields.parameters import TEXT
@@ -20,6 +21,7 @@ from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, thread_url
 from dashboard.threads.start import StartThread, start_thread
+from dashboard.wording.durabilities import durability_words
 
 TEMPLATE = "threads/new.html"
 
@@ -76,6 +78,7 @@ def _form(
         "fields": _fields(request, agent, problems) if agent else [],
         "declared": _declared(request, agent, problems) if agent else {},
         "errors": problems,
+        "durability": durability_words(agent) if agent and agent.durability != DURABLE else "",
         "sample": "",
     }
     return render(request, TEMPLATE, context, status=status)

@@ -18,11 +18,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from checkpoints.durabilities import Durability
 from checkpoints.limits import STEPS_MAX
 from checkpoints.payload_kinds import DATABASE, KINDS
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
@@ -39,6 +41,7 @@ from .checks import (
     shown,
 )
 from .description import described_channels, described_model
+from .durability import check_durability, described_durability, refuse_not_built
 from .errors import GraphError
 from .frozen import plain
 from .joins import Joins, ways_of
@@ -186,6 +189,9 @@ class Graph:
     `payloads` says where large values of its threads lie: in the database, or in files, a folder
     per thread that a person can open.
 
+    `durability` says what is kept of its threads: "durable" every step, "ephemeral" start, end and
+    totals. The state of an ephemeral one stays in memory for `ttl` (seconds or a timedelta).
+
     `on_failure="undo"` takes back what a thread did outside, last first, when a step of it fails;
     the thread then ends failed at the checkpoint before the first effect that was undone.
 
@@ -222,6 +228,8 @@ class Graph:
     queue: str = "gatepost"
     on_code_change: Literal["stop", "go_on"] = "stop"
     message_channel: str = ""
+    durability: Durability = "durable"
+    ttl: timedelta | float | None = None
     payloads: Literal["database", "file"] = "database"
     on_failure: Literal["keep", "undo"] = "keep"
     upgrades: Upgrades = field(default_factory=Upgrades)
@@ -247,6 +255,7 @@ class Graph:
             raise GraphError(
                 f"There is no store {self.payloads!r} for payloads; there are {names}."
             )
+        check_durability(self.durability, self.ttl)
         if self.on_failure not in ("keep", "undo"):
             raise GraphError(f"on_failure={self.on_failure!r} must be 'keep' or 'undo'.")
         if self.model is not None and not callable(self.model):
@@ -318,6 +327,7 @@ class Graph:
             for name in node.leads:
                 if name != END and name not in self.nodes:
                     raise GraphError(f"{node.name!r} leads to {name!r}, and there is no such node.")
+        refuse_not_built(self.name, self.durability)
         _ = self.reducers, self.encrypted, self.searchable
 
     @property
@@ -411,6 +421,7 @@ class Graph:
             # Left out where there is none: what is described is part of the fingerprint.
             **({"inbox": self.message_channel} if self.message_channel else {}),
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
+            **described_durability(self.durability, self.ttl),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
             **({"internal": True} if self.internal else {}),
             **({"max_steps": self.max_steps} if self.max_steps != STEPS_MAX else {}),

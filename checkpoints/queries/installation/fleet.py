@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from checkpoints.durabilities import DURABLE
 from checkpoints.errors import NotFound
 from checkpoints.postgres import reads as prepared
 from checkpoints.postgres.named_rows import fetch_named
@@ -28,6 +29,8 @@ _agent = Reader(
         "description": "coalesce(n.description, v.description)",
         "queue": "coalesce(n.queue, v.queue)",
         "created_at": "coalesce(n.created_at, v.created_at) AS created_at",
+        "durability": f"coalesce(v.graph ->> 'durability', '{DURABLE}')",
+        "ttl": "(v.graph ->> 'ttl')::integer",
         "live_workers": "(SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL "
         "AND w.agents ? v.id::text "
         f"AND w.seen_at > clock_timestamp() - make_interval(secs => %s) AND w.{NOT_AHEAD})",

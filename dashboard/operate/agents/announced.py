@@ -18,6 +18,7 @@ from dashboard.errors import Missing
 from dashboard.kit.terminal.console import PersonalCommand, Verb
 from dashboard.kit.terminal.tables import facts, table
 from dashboard.threads.thread_shapes import AgentDetail
+from dashboard.wording.durabilities import durability_words
 
 from .check import check, check_options
 from .impact import impact, impact_options
@@ -52,13 +53,24 @@ def list_agents(command: PersonalCommand) -> None:
     rows = queries.agent_versions()
     if not command.options["all"]:
         rows = list(_in_use(rows, counted))
-    columns = ("agent", "version", "code", "schema", "queue", "workers", "unfinished", "waiting")
+    columns = (
+        "agent",
+        "version",
+        "code",
+        "schema",
+        "durability",
+        "queue",
+        "workers",
+        "unfinished",
+        "waiting",
+    )
     shown = (
         (
             row.agent,
             row.version,
             row.fingerprint[:12],
             row.schema_version,
+            row.durability,
             row.queue,
             row.live_workers,
             sum(counted.get(row.id, {}).values()),
@@ -104,6 +116,7 @@ def show(command: PersonalCommand) -> None:
                 ("version", row.version),
                 ("code", row.fingerprint),
                 ("schema", row.schema_version),
+                ("durability", durability_words(row)),
                 ("queue", row.queue),
                 ("live workers", row.live_workers),
                 ("announced", f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC"),
