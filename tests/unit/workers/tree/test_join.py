@@ -8,6 +8,7 @@ from django.db import connection
 from checkpoints import leases, store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import LeaseLost
+from workers.slot import sweep
 
 from .conftest import Fleet, wait_until
 
@@ -144,6 +145,13 @@ def test_time_is_over_with_what_is_there(fleet: Fleet) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM gp_wake")
         assert cursor.fetchone()[0] == 0
+
+
+def test_the_sweep_delivers_what_nobody_else_does(fleet: Fleet) -> None:
+    lead = fleet.start("lead", files=["a", "b"], within=0.4, failures="list")
+    fleet.work_on(lead)
+    wait_until(lambda: sweep.sweep_once(owner="worker:sweep")["children"])
+    assert fleet.row(lead).status == "queued"
 
 
 def test_a_cancelled_child_is_a_failure(fleet: Fleet) -> None:
