@@ -3,7 +3,9 @@
 GATEPOST_DATA            data folder (default ./.gatepost)
 GATEPOST_FILES           folder of artifacts and large values (default: artifacts in GATEPOST_DATA)
 DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder
-DATABASE_PASSWORD, REDIS_PASSWORD
+GATEPOST_HOT_URL         a Valkey of its own for the state of hot agents, apart from REDIS_URL;
+                         without it the embedded one of the data folder
+DATABASE_PASSWORD, REDIS_PASSWORD, GATEPOST_HOT_PASSWORD
                          where the address carries none
 GATEPOST_MIGRATE_DATABASE_URL, GATEPOST_MIGRATE_DATABASE_PASSWORD
                          the owner of the tables, for migrations only; DATABASE_URL is then a role
@@ -325,6 +327,8 @@ GATEPOST_RUNTIME_ROLE = runtime_role(ROLE)
 # --- Valkey: doorbells and hints, never the truth ------------------------------------------------
 REDIS_URL = valkey.configured(str(PLACES.valkey_socket))
 BROKER = valkey.parse(REDIS_URL)
+# What hot agents buffer: on a server of its own, which neither evicts it nor stops doorbells.
+HOT_URL = valkey.configured_hot_store(str(PLACES.hot_socket))
 # Results across threads (`cached=`): bounded, and lost with a shrug.
 GATEPOST_CACHE_MEGABYTES = env.int("GATEPOST_CACHE_MEGABYTES", default=256)
 CACHES = {
@@ -422,7 +426,7 @@ GATEPOST_SECRET_VALUES = secrets.registered(
     own=(
         *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
         *(*GATEPOST_ENCRYPTION_KEYS, BROKER.password, mail.password(value("EMAIL_URL"))),
-        *(GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHOR_KEY),
+        *(valkey.parse(HOT_URL).password, GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHOR_KEY),
         GATEPOST_OIDC.secret if GATEPOST_OIDC else "",
     ),
 )

@@ -5,18 +5,22 @@ import itertools
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from django.db import connection, connections
 from django.test.utils import setup_databases
 from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
+from dashboard.operate.embedded.valkey import HotStore
 from tests.support import declared_payloads, renderers
 from tests.support.cast import Cast
 from tests.support.chromium import FLAGS, find_chromium
 from tests.support.saved_cast import load_cast
+from tests.support.servers import start_hot_store
 from tests.support.site import Site, started_site
 
 TEMPLATE = "gatepost_template"
@@ -93,6 +97,21 @@ def site(real_db: str) -> Iterator[Site]:
     """Web server and worker as processes; see tests.support.site for other settings."""
     with started_site() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def hot_server() -> HotStore:
+    """The server at `settings.HOT_URL`; most tests need none, so the first that does starts it."""
+    return start_hot_store(Path(os.environ["GATEPOST_DATA"]))
+
+
+@pytest.fixture
+def hot_store(hot_server: HotStore) -> Iterator[redis.Redis]:
+    """A client of the hot store, which is empty: no keys, no functions."""
+    with redis.Redis(unix_socket_path=str(hot_server.socket)) as client:
+        client.flushall()
+        client.function_flush()
+        yield client
 
 
 @pytest.fixture(scope="session")

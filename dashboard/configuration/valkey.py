@@ -1,4 +1,6 @@
-"""Valkey: doorbells and hints, never the truth; one address, spelled for each library that asks.
+"""Valkey: doorbells and hints, never the truth; another server keeps what hot agents buffer.
+
+One address each, spelled for each library that asks:
 
 redis://user:password@host:6379/0            rediss:// the same with TLS, the certificate checked
 rediss://host/0?ssl_ca_certs=/path/ca.pem    also ssl_certfile, ssl_keyfile
@@ -146,15 +148,24 @@ def _hosts(netloc: str, sentinels: bool, wrong: Misconfigured) -> tuple[tuple[st
 
 def configured(embedded: str) -> str:
     """REDIS_URL, checked, with REDIS_PASSWORD in it; without one the embedded server's socket."""
-    url = value("REDIS_URL").strip()
+    return _with_password(value("REDIS_URL"), value("REDIS_PASSWORD"), "REDIS", embedded)
+
+
+def configured_hot_store(embedded: str) -> str:
+    """The same of GATEPOST_HOT_URL and GATEPOST_HOT_PASSWORD."""
+    url, password = value("GATEPOST_HOT_URL"), value("GATEPOST_HOT_PASSWORD")
+    return _with_password(url, password, "GATEPOST_HOT", embedded)
+
+
+def _with_password(url: str, password: str, name: str, embedded: str) -> str:
+    url = url.strip()
     if not url:
         return f"unix://{quote(embedded)}"
-    address = parse(url)
-    password = value("REDIS_PASSWORD")
+    address = parse(url, name=f"{name}_URL")
     if not password:
         return url
     if address.password:
-        raise Misconfigured("REDIS_PASSWORD", "is set, and REDIS_URL has a password as well.")
+        raise Misconfigured(f"{name}_PASSWORD", f"is set, and {name}_URL has a password as well.")
     scheme, _, rest = url.partition("://")
     login, at, server = rest.partition("@")
     user = login if at else ""

@@ -14,7 +14,7 @@ from dashboard.operate.embedded.throwaway import (
     make_folder,
     remove_abandoned,
 )
-from dashboard.operate.embedded.valkey import Valkey
+from dashboard.operate.embedded.valkey import HotStore, Valkey
 
 # A crash of the machine may lose a test's database: no fsync. A crash of the server may not.
 FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=64MB")
@@ -50,3 +50,13 @@ def start() -> Path:
     postgres.wait()
     valkey.wait()
     return data
+
+
+def start_hot_store(data: Path) -> HotStore:
+    """Start the hot store of the test run, for those tests that want one; it ends with the run."""
+    server = HotStore(folders(data))
+    starter = os.getpid()
+    atexit.register(lambda: server.stop() if os.getpid() == starter else None)
+    server.start()
+    server.wait()
+    return server

@@ -36,6 +36,8 @@ if MARKER not in os.environ or os.environ[OWNER] != worker:
         "GATEPOST_MIGRATE_DATABASE_URL",
         "REDIS_URL",
         "REDIS_URL_FILE",
+        "GATEPOST_HOT_URL",
+        "GATEPOST_HOT_URL_FILE",
         "GATEPOST_AGENTS",
         "GATEPOST_SHIPPED_AGENTS",
         "GATEPOST_MODEL",

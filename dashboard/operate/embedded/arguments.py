@@ -26,6 +26,7 @@ class UpOptions:
     demo: bool
     database_url: str
     redis_url: str
+    hot_url: str = ""
     model: str = ""
     fleet: bool = False
 
@@ -99,6 +100,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="who answers ctx.model: auto (what answers on this machine), or as GATEPOST_MODEL",
     )
     parser.add_argument("--redis-url", default=secret("REDIS_URL"), help="a Valkey of your own")
+    parser.add_argument(
+        "--hot-url",
+        default=secret("GATEPOST_HOT_URL"),
+        help="a Valkey of your own for the state of hot agents",
+    )
 
 
 def from_parsed(parsed: Mapping[str, Any]) -> UpOptions:
@@ -112,6 +118,7 @@ def from_parsed(parsed: Mapping[str, Any]) -> UpOptions:
         demo=not parsed["no_demo"],
         database_url=parsed["database_url"],
         redis_url=parsed["redis_url"],
+        hot_url=parsed["hot_url"],
         model=parsed["model"],
         fleet=parsed["fleet"],
     )
@@ -142,7 +149,11 @@ def into_environment(options: UpOptions) -> None:
     if options.demo and agents_folder():
         named = filter(None, os.environ.get("GATEPOST_AGENTS", "").split(","))
         os.environ["GATEPOST_AGENTS"] = ",".join(dict.fromkeys([*named, DEMO_AGENT]))
-    for name, url in (("DATABASE_URL", options.database_url), ("REDIS_URL", options.redis_url)):
+    for name, url in (
+        ("DATABASE_URL", options.database_url),
+        ("REDIS_URL", options.redis_url),
+        ("GATEPOST_HOT_URL", options.hot_url),
+    ):
         if url:
             os.environ[name] = url
             os.environ.pop(f"{name}_FILE", None)

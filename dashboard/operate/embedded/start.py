@@ -13,7 +13,7 @@ from typing import Any
 
 from dashboard.configuration.database import address
 from dashboard.configuration.import_path import agents_folder
-from dashboard.configuration.valkey import configured
+from dashboard.configuration.valkey import configured, configured_hot_store
 from dashboard.operate.embedded import web_address
 from gatepost_command import COMMAND
 
@@ -28,7 +28,7 @@ from .process.folders import EmbeddedError, folders, prepare
 from .process.forked_calls import ForkedCalls
 from .process.lock import DataLock
 from .process.supervisor import Stopped, Supervisor
-from .valkey import Valkey
+from .valkey import HotStore, Valkey
 
 # A worker at rest ends in a second; one in a long activity is cut off, which the lease is made for.
 WORKER_PATIENCE, WEB_PATIENCE, SERVER_PATIENCE = 2.0, 1.5, 0.8
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     # Before anything starts: each part would end with the same complaint, one after another.
     address("DATABASE_URL")
     configured("")
+    configured_hot_store("")
     console = Console()
     try:
         run(options, console)
@@ -115,6 +116,7 @@ def _start(
     places = folders(options.data)
     postgres = None if options.database_url else Postgres(places)
     valkey = None if options.redis_url else Valkey(places)
+    hot_store = None if options.hot_url else HotStore(places)
     has_bank = options.demo and agents_folder() and not os.environ.get("GATEPOST_BANK_URL")
     bank = Bank(places) if has_bank else None
     web, worker = Web(options), Worker(options, gated=True)
@@ -135,6 +137,10 @@ def _start(
         with console.part("Valkey"):
             supervisor.start(valkey, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
             valkey.wait(check=supervisor.check)
+    if hot_store:
+        with console.part("hot store"):
+            supervisor.start(hot_store, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
+            hot_store.wait(check=supervisor.check)
     if bank:
         supervisor.start(bank, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
     worker_process = supervisor.start(worker, stop_signal=signal.SIGTERM, patience=WORKER_PATIENCE)
@@ -245,7 +251,9 @@ def _table(options: UpOptions) -> list[tuple[str, str]]:
         rows.append(("First user", f"{COMMAND} createsuperuser"))
     connection.close()
     store = folders(options.data).postgres.parent
-    if store != options.data and not (options.database_url and options.redis_url):
+    if store != options.data and not (
+        options.database_url and options.redis_url and options.hot_url
+    ):
         rows.append(("Databases", str(store)))  # outside of a closed home of root
     return [
         *rows,

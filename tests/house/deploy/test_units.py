@@ -52,7 +52,7 @@ def test_whatever_ends_them_they_are_started_again() -> None:
         assert {"Restart=always", "RestartSec=1", "StartLimitIntervalSec=0"} <= set(
             text.split("\n")
         )
-    for name in ("web", "worker", "valkey", "postgres"):
+    for name in ("web", "worker", "valkey", "hot", "postgres"):
         assert compose()["services"][name]["restart"] == "unless-stopped", name
 
 

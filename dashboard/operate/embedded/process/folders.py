@@ -39,6 +39,7 @@ class Folders:
     run: Path
     postgres: Path
     valkey: Path
+    hot: Path
     library: Path
     logs: Path
     account: Account | None
@@ -46,6 +47,10 @@ class Folders:
     @property
     def valkey_socket(self) -> Path:
         return self.run / "valkey.sock"
+
+    @property
+    def hot_socket(self) -> Path:
+        return self.run / "hot.sock"
 
     @property
     def bank_socket(self) -> Path:
@@ -115,6 +120,7 @@ def folders(data: Path) -> Folders:
         run=run,
         postgres=store / "postgres",
         valkey=store / "valkey",
+        hot=store / "hot",
         library=store / "lib",
         logs=data / "logs",
         account=account,
@@ -147,6 +153,7 @@ def prepare(places: Folders) -> None:
             places.postgres.parent.mkdir(mode=0o711, parents=True, exist_ok=True)
         make_private(places.run, places.account)
         make_private(places.valkey, places.account)
+        make_private(places.hot, places.account)
     except PermissionError as error:
         raise EmbeddedError(
             f"{error.filename} may not be written: choose a folder of your own with --data-dir."

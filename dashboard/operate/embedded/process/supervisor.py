@@ -17,7 +17,7 @@ FIRST_DELAY, LONGEST_DELAY, CALM_SECONDS = 0.5, 30.0, 60.0
 LAST_RESORT_SECONDS = 5.0
 LONGEST_SLEEP = 5.0  # a signal wakes before that: a child ended, or somebody asks to stop
 # What workers call up to their last moment goes after them.
-SERVERS = ("PostgreSQL", "Valkey", "bank")
+SERVERS = ("PostgreSQL", "Valkey", "Hot store", "bank")
 
 
 class Stopped(Exception):

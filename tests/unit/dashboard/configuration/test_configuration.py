@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ SECRET = "hush-hush"
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """None of the variables of this test run."""
     owner = "GATEPOST_MIGRATE_DATABASE_URL"
-    for name in ("DATABASE_URL", "DATABASE_PASSWORD", owner, "REDIS_URL", "REDIS_PASSWORD"):
+    valkeys = ("REDIS_URL", "REDIS_PASSWORD", "GATEPOST_HOT_URL", "GATEPOST_HOT_PASSWORD")
+    for name in ("DATABASE_URL", "DATABASE_PASSWORD", owner, *valkeys):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(f"{name}_FILE", raising=False)
 
@@ -210,20 +212,32 @@ def test_each_library_gets_its_spelling_of_one_address() -> None:
         ("unix:///run/valkey.sock?db=2", ""),
     ],
 )
+@pytest.mark.parametrize(
+    ("name", "configured"),
+    [("REDIS", valkey.configured), ("GATEPOST_HOT", valkey.configured_hot_store)],
+)
 def test_a_password_of_valkey_that_comes_by_itself(
-    monkeypatch: pytest.MonkeyPatch, url: str, user: str
+    monkeypatch: pytest.MonkeyPatch,
+    url: str,
+    user: str,
+    name: str,
+    configured: Callable[[str], str],
 ) -> None:
-    monkeypatch.setenv("REDIS_URL", url)
-    assert valkey.configured("/run/here") == url
-    monkeypatch.setenv("REDIS_PASSWORD", "v@lkey/p:ss?")
-    address, plain = valkey.parse(valkey.configured("/run/here")), valkey.parse(url)
+    monkeypatch.setenv(f"{name}_URL", url)
+    assert configured("/run/here") == url
+    monkeypatch.setenv(f"{name}_PASSWORD", "v@lkey/p:ss?")
+    address, plain = valkey.parse(configured("/run/here")), valkey.parse(url)
     assert (address.username, address.password) == (user, "v@lkey/p:ss?")
     assert (address.hosts, address.path, address.number) == (plain.hosts, plain.path, plain.number)
-    monkeypatch.setenv("REDIS_URL", "redis://:other@host/0")
-    with pytest.raises(Misconfigured, match="as well"):
-        valkey.configured("/run/here")
-    monkeypatch.delenv("REDIS_URL")
-    assert valkey.configured("/run/here") == "unix:///run/here"
+    monkeypatch.setenv(f"{name}_URL", "redis://:other@host/0")
+    with pytest.raises(Misconfigured, match=f"{name}_PASSWORD.*{name}_URL.*as well"):
+        configured("/run/here")
+    monkeypatch.setenv(f"{name}_URL", "postgresql://secret@host/0")
+    with pytest.raises(Misconfigured, match=f"{name}_URL") as refused:
+        configured("/run/here")
+    assert "secret" not in str(refused.value)
+    monkeypatch.delenv(f"{name}_URL")
+    assert configured("/run/here") == "unix:///run/here"
 
 
 def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:
