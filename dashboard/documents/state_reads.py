@@ -40,6 +40,11 @@ class Read:
     unread: Unread | None = None
     files: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
 
+    @property
+    def with_files(self) -> dict[str, Any]:
+        """The state, with those files in the place of such a channel."""
+        return self.state | {name: list(refs) for name, refs in self.files.items()}
+
 
 def read(thread_id: UUID, checkpoint_id: UUID, version: AgentRow) -> Read:
     """The state at a checkpoint; raises NotFound, and nothing where only contents are missing."""

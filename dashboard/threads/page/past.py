@@ -108,9 +108,7 @@ def _past(page: ThreadPage) -> UUID | None:
 def _artifacts(page: ThreadPage) -> list[ArtifactRow]:
     """Files that the shown state and the recorded results refer to, each once."""
     results: dict[str, ArtifactRow] = {}
-    state, files = page.state.state, page.state.files
-    values = [files.get(name, value) for name, value in state.items()]
-    for value in (values, *(a.result for a in page.activities)):
+    for value in ([*page.state.with_files.values()], *(a.result for a in page.activities)):
         for ref in _references(value):
             results.setdefault(ref.sha256, ref)
     return list(results.values())

@@ -25,7 +25,7 @@ from checkpoints.views import (
     StorageRow,
     ThreadRow,
 )
-from dashboard.documents.state_reads import Read, read, read_step, unreadable
+from dashboard.documents.state_reads import Read, read_step, unreadable
 from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
 from dashboard.html import lineage
@@ -169,8 +169,6 @@ class ThreadPage:
         """The state of the shown checkpoint's parent ({} for the first of all) and its own."""
         if self.checkpoint is None:
             return Read({}), unreadable(self.missing)
-        if self.tab == "anatomy":  # shows no change
-            return Read({}), read(self.checkpoint.thread, self.checkpoint.id, self.version)
         # Older messages are no end of their list.
         return read_step(self.checkpoint, self.version, outlined=self.messages_before is None)
 
@@ -187,7 +185,7 @@ class ThreadPage:
         """The records at the shown checkpoint; None on the other tabs."""
         if self.tab != "anatomy" or self.checkpoint is None:
             return None
-        return anatomy_of(self.thread, self.checkpoint, self.state.state)
+        return anatomy_of(self.thread, self.checkpoint, self.state.with_files)
 
     @property
     def passing(self) -> bool:

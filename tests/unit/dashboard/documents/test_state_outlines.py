@@ -13,7 +13,7 @@ from checkpoints.queries.states import materialized
 from checkpoints.states import EventKind
 from dashboard.documents import state_outlines
 from dashboard.live.regions import render
-from dashboard.threads.page.thread import ThreadPage
+from dashboard.threads.page.thread import TABS, ThreadPage
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import Driver, drive, head_of, make_thread
 from tests.unit.dashboard.records.erasure.test_canaries import erase
@@ -70,11 +70,11 @@ def long_thread(cast: Cast, kind: str, n_items: int = 900) -> Driver:
 
 
 def shown(cast: Cast, thread: UUID) -> dict[str, str]:
-    """The regions of the page that show its state, on two tabs."""
+    """The regions of the page that show its state, on all tabs."""
     return {
         f"{name} {tab}": render(ThreadPage(cast.workspace, thread, tab=tab), name, ROLES)
         for name in REGIONS
-        for tab in ("changes", "state")
+        for tab in TABS
     }
 
 
@@ -82,7 +82,7 @@ def shown_whole(cast: Cast, thread: UUID) -> dict[str, str]:
     """The same, of states that are read as a whole."""
     outlines, whole = dict(state_outlines._recent), {}
     for name in REGIONS:
-        for tab in ("changes", "state"):
+        for tab in TABS:
             state_outlines._recent.clear()
             whole[f"{name} {tab}"] = render(
                 ThreadPage(cast.workspace, thread, tab=tab), name, ROLES
