@@ -33,7 +33,7 @@ class Facts:
     risk: str = ""
     cost: str = "0"
     labels: dict[str, Any] = field(default_factory=dict)
-    operation: Literal["", "fork", "roll_back", "edit", "retry", "skip"] = ""
+    operation: Literal["", "fork", "roll_back", "edit", "retry", "skip", "signal"] = ""
     started_by: str = ""
     node: str = ""
     undo: str = ""

@@ -61,15 +61,15 @@ class Action[Input: RequestShape, Result]:
     `target` is what its address names by id, None for nothing. With `versioned` a caller may name
     the version of the target that was looked at. `alternatives` are fields of which one may be
     given; fields that are `checked_apart` are judged by the function, as the agent has them. With
-    `operation` a policy can demand a second person, with `second_admin` another admin may have to
-    confirm it. `events` are the kinds one of which `perform` puts on record. `shape` makes the
-    answer of a call from what `perform` returns, where a page needs more. `done` says in a sentence
-    what was done, `help` continues the name of a command ("stops all threads"). `call_id` names its
-    call where that is not its name in the plural. `arguments` are the words of its command for
-    fields that are no option of their name: `["title"]` for one without a dash, `["--before",
-    "NODE"]` for another option, none for a field that has no argument. Of an answer that has a
-    `secret` no copy is stored for an Idempotency-Key. `refused` are statuses of its own refusals,
-    beside those of all.
+    `operation` a policy can demand a second person of all but those who are `exempt`, with
+    `second_admin` another admin may have to confirm it. `events` are the kinds one of which
+    `perform` puts on record. `shape` makes the answer of a call from what `perform` returns, where
+    a page needs more. `done` says in a sentence what was done, `help` continues the name of a
+    command ("stops all threads"). `call_id` names its call where that is not its name in the
+    plural. `arguments` are the words of its command for fields that are no option of their name:
+    `["title"]` for one without a dash, `["--before", "NODE"]` for another option, none for a field
+    that has no argument. Of an answer that has a `secret` no copy is stored for an Idempotency-Key.
+    `refused` are statuses of its own refusals, beside those of all.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Action[Input: RequestShape, Result]:
     alternatives: tuple[str, ...] = ()
     checked_apart: tuple[str, ...] = ()
     operation: Operation | None = None
+    exempt: Callable[[Actor], bool] | None = None
     second_admin: bool = False
     shape: Callable[[Result, Actor], Answer] | None = None
     preview: Preview[Any] | None = None
@@ -129,7 +130,7 @@ class Action[Input: RequestShape, Result]:
         """
         with translated():
             self._check(actor, wanted)
-            if self.operation:
+            if self.operation and not (self.exempt and self.exempt(actor)):
                 [thread] = target
                 values = dict(wanted) | {"expected_version": expected_version}
                 second_person.ask(actor, self.operation, self.verb, thread, values)

@@ -1,4 +1,4 @@
-"""Operations that need a second person: fork, rollback, edit, and what is said of an effect.
+"""Operations that need a second person: fork, rollback, edit, a signal, what is said of an effect.
 
 A policy whose condition names `operation` can demand that somebody else agrees. The action then
 opens a request instead of acting; the approval that settles it carries out exactly what was asked,
@@ -36,7 +36,7 @@ from dashboard.errors import (
 )
 from dashboard.identity.permissions import Actor, may
 
-Operation = Literal["fork", "roll_back", "edit", "retry", "skip"]
+Operation = Literal["fork", "roll_back", "edit", "retry", "skip", "signal"]
 Action = Callable[Concatenate[Actor, UUID, ...], Any]
 
 _ACTIONS: Final[dict[str, Action]] = {}
@@ -49,6 +49,7 @@ _TITLES: Final = {
     "edit": "Edit the state of “{}”",
     "retry": "Retry “{}”",
     "skip": "Skip a node of “{}”",
+    "signal": "Send a signal to “{}”",
     "choose_code": "Fork “{}” under other code",
     "settle": "State what happened to an effect of “{}”",
 }

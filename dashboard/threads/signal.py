@@ -20,6 +20,7 @@ from dashboard.fields.validation import MESSAGE_BYTES, check_sent
 from dashboard.identity.permissions import Actor, require
 from dashboard.kit.action import Action
 from dashboard.kit.api.base import MemberView, answer, refusals
+from dashboard.kit.shapes.previews import SecondPersonAsked
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import NotBlank
 from dashboard.threads.target import thread_for
@@ -71,11 +72,18 @@ def send_signal(
     )
 
 
+def is_service(actor: Actor) -> bool:
+    """True for a token that can send signals and nothing else: its signals are not sent by hand."""
+    return actor.grant is not None and actor.grant.scopes <= {"read", "signal"}
+
+
 SIGNAL = Action(
     name="thread.signal",
     right="signal",
     target=THREAD,
     versioned=True,
+    operation="signal",
+    exempt=is_service,
     takes=SendSignal,
     checked_apart=("value",),
     answers=ThreadDetail,
@@ -84,7 +92,8 @@ SIGNAL = Action(
     summary="Send a signal, which one wait of the thread takes",
     description="200: it is kept and stands in `signals` until the wait of this name takes it, now "
     "or when it begins. Sent again with the same Idempotency-Key it is the same signal. 422: the "
-    "wait of now takes no such value.",
+    "wait of now takes no such value. 202: a policy lets somebody else decide first; a token with "
+    "the scope `signal` alone is asked nothing.",
     help="send a signal, which wakes the wait of this name",
     done=lambda wanted, _: f"Sent the signal {wanted.name}.",
     examples='threads signal order-17 payment.settled \'{"amount": "9.50"}\'',
@@ -99,7 +108,7 @@ class SignalByName(MemberView):
     @extend_schema(
         operation_id="signals_send",
         request=SendSignalByName,
-        responses={200: ThreadDetail, **refusals(404, 409, 422)},
+        responses={200: ThreadDetail, 202: SecondPersonAsked, **refusals(404, 409, 422)},
         summary="Send a signal to the thread of a name",
         description="As `/threads/{thread_id}/signals/`, for a service that knows the thread only "
         "by the name that it was started with.",

@@ -17,11 +17,14 @@ WORDS = {
     "edit": "Edit the thread’s state: a person overwrites values the agent computed",
     "retry": "Retry the thread from where it stopped",
     "skip": "Skip a node: the thread continues as if the node had returned no update",
+    "signal": "Send a signal: the thread takes its value as news from outside",
     "settle": "State what happened to an effect with an unknown outcome",
 }
 # The arguments that people read, in this order; the exact JSON below has all of them.
 DETAILS = (
     ("title", "Title"),
+    ("name", "Signal"),
+    ("value", "Its value"),
     ("effects", "Effects"),
     ("budget", "Budget"),
     ("instead_of", "Instead of the call"),

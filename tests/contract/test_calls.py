@@ -45,8 +45,8 @@ QUERIES: dict[str, int] = {
     "retention_list": 3,
     "retention_set": 12,
     "threads_hold": 12,
-    "threads_signal": 10,  # it counts those that wait to be taken
-    "signals_send": 11,  # and looks for the thread by its name
+    "threads_signal": 11,  # it counts those that wait to be taken, and asks the policies
+    "signals_send": 12,  # and looks for the thread by its name
     "threads_lift_hold": 12,
     "breakers_list": 4,  # with the threads of open ones
     "breakers_release": 20,

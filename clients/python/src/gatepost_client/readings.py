@@ -29,7 +29,8 @@ def signal(
     """Send news from outside to the wait of a thread, now or when that wait begins.
 
     `thread` is its id, or with `agent` the name that it was started with. The token needs the scope
-    `signal`. Without `settings` those of the environment. Raises Refused.
+    `signal` alone; one that can do more is asked for a second person where a policy says so.
+    Without `settings` those of the environment. Raises Refused, for that with the status 202.
     """
     chosen = settings or Settings.from_environment()
     with Blocking(chosen.url, chosen.headers) as transport:

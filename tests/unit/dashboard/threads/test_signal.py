@@ -9,10 +9,13 @@ from uuid import UUID, uuid4
 import pytest
 from django.test import Client
 
+from approvals.policies import queries as queries_policies
 from checkpoints import queries, store
 from checkpoints.queries.event_log import NOT_TAKEN
+from dashboard.identity import tokens
 from dashboard.threads.start import start_or_continue
 from tests.support.cast import Cast
+from tests.unit.dashboard.kit.test_second_person import approve, demand, request_of
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.graphs import waits
 from workers.external.announcement import Announcement
@@ -137,3 +140,64 @@ def test_what_no_wait_took_is_shown(cast: Cast, bench: Bench) -> None:
     shown = cast.client("auditor").get(f"/threads/{thread}/").content.decode()
     assert "Kept until a wait of this name takes it" in shown
     assert "blue" in shown
+
+
+def asked_by_hand(cast: Cast, thread: UUID) -> UUID:
+    """The request that the operator's form opened instead of sending."""
+    answer = cast.client("operator").post(
+        f"/threads/{thread}/signal/", {"name": SETTLED, "value": "40"}
+    )
+    assert (answer.status_code, answer["Location"][:11]) == (303, "/approvals/")
+    return UUID(answer["Location"].split("/")[2])
+
+
+def test_a_policy_lets_somebody_else_decide_on_what_a_person_sends(
+    cast: Cast, bench: Bench
+) -> None:
+    demand(cast, f"operation == 'signal' && args.name == '{SETTLED}'")
+    operator, thread = cast.actor("operator"), bench.start()
+    bench.advance(thread)
+    ident = asked_by_hand(cast, thread)
+    assert queries.waiting_signals(thread) == []
+    assert bench.row(thread).status == "waiting"
+    row = request_of(cast, ident)
+    assert (row.kind, row.tool, row.terms["barred"]) == ("operation", "signal", [operator.person])
+    shown = cast.client("manager").get(f"/approvals/{ident}/").content.decode()
+    assert f"Send a signal to “{bench.row(thread).title}”" in shown
+    assert SETTLED in shown
+    approve(cast, ident)
+    assert queries_policies.carried_out(ident) == ("done", "Done.")
+    bench.advance(thread)
+    assert bench.state(thread)["notes"][0] == f"paid 40 by {operator.id}"
+
+
+def test_what_was_approved_is_for_the_wait_of_then(cast: Cast, bench: Bench) -> None:
+    demand(cast, "operation == 'signal'")
+    thread = bench.start()
+    bench.advance(thread)
+    ident = asked_by_hand(cast, thread)
+    store.send_signal(thread, name=SETTLED, value=1, actor="user:1")  # the service was faster
+    bench.advance(thread)
+    approve(cast, ident)
+    outcome = queries_policies.carried_out(ident)
+    assert outcome is not None
+    assert outcome[0] == "failed"
+    assert queries.waiting_signals(thread) == []
+
+
+def test_a_service_is_asked_nothing_and_a_persons_token_is(cast: Cast, bench: Bench) -> None:
+    demand(cast, "operation == 'signal'")
+    thread, user = bench.start(), cast.users["operator"]
+
+    def send(value: int, *scopes: str) -> Any:
+        _, token = tokens.make(user, made_by="user:0", scopes=[*scopes])
+        bearer = {"Authorization": f"Bearer {token}"}
+        return post(Client(), thread, {"name": SETTLED, "value": value}, **bearer)
+
+    answer = send(1, "signal", "control")
+    assert answer.status_code == 202
+    assert answer.json()["url"] == f"/approvals/{answer.json()['approval']}/"
+    assert queries.waiting_signals(thread) == []
+    assert send(2, "signal").status_code == 200
+    assert send(3, "read", "signal").status_code == 200
+    assert [row.value for row in queries.waiting_signals(thread)] == [2, 3]

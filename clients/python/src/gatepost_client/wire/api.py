@@ -8,11 +8,13 @@ from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import uuid4
 
+from .errors import Refused
 from .flow import Answer, Flow
 from .requests import request
 
 Json = dict[str, Any]
 POLL_SECONDS = 25
+ACCEPTED = 202  # kept, and not done before somebody has agreed
 BEGUN_MAX = 1_000  # calls under way whose time is kept; of older ones it is not reported
 
 
@@ -40,13 +42,17 @@ def reveal_channel(thread: str, channel: str, checkpoint: str = "") -> Flow[Any]
 
 
 def send_signal(thread: str, name: str, value: Any, agent: str = "") -> Flow[Json]:
-    """Send a signal to a thread by its id, or with `agent` by its name."""
-    body = {"name": name, "value": value}
+    """Send a signal to a thread by its id, or with `agent` by its name.
+
+    Raises Refused, also where a policy lets somebody else decide on it first: it is not sent yet.
+    """
+    path, body = f"/threads/{thread}/signals/", {"name": name, "value": value}
     if agent:
-        return _object(
-            (yield from request("POST", "/signals/", {"agent": agent, "thread": thread, **body}))
-        )
-    return _object((yield from request("POST", f"/threads/{thread}/signals/", body)))
+        path, body = "/signals/", {"agent": agent, "thread": thread, **body}
+    answer = yield from request("POST", path, body)
+    if answer.status == ACCEPTED:
+        raise Refused(answer.status, answer.data)
+    return _object(answer)
 
 
 def find_thread(agent: str, name: str) -> Flow[Json | None]:
