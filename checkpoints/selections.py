@@ -10,12 +10,6 @@ from uuid import UUID
 from .agent_versions import OURS
 from .states import Status
 
-# Few versions beside many threads: read once.
-_OF_FRAMEWORK: Final = (
-    "th.agent_version_id = ANY(ARRAY(SELECT v.id FROM gp_agent_version v WHERE "
-    f"CASE WHEN v.graph -> 'external' IS NULL THEN %s::text = '{OURS}' "
-    "ELSE v.graph -> 'external' ->> 'framework' = %s::text END))"
-)
 _STOPS_FRAMEWORK: Final = (
     "EXISTS (SELECT 1 FROM gp_agent_version v WHERE v.id = th.agent_version_id "
     "AND b.selection ->> 'framework' = "
@@ -87,9 +81,7 @@ class Selection:
 
     statuses: Collection[Status] = ()
     agent: str = field(default="", metadata=_sql(stopped="th.agent = b.selection ->> 'agent'"))
-    framework: str = field(
-        default="", metadata=_sql(listed=_OF_FRAMEWORK, stopped=_STOPS_FRAMEWORK)
-    )
+    framework: str = field(default="", metadata=_sql(stopped=_STOPS_FRAMEWORK))
     name: str = field(default="", metadata=_sql(listed="th.name = %s::varchar"))
     q: str = ""
     damaged: bool = field(default=False, metadata=_sql(stopped=_STOPS_DAMAGED))

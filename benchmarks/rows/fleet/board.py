@@ -39,6 +39,7 @@ FILTERS = (
     "?agent=bench-recording",
     "?agent=nobody",
     "?framework=Nothing",
+    "?framework=Gatepost",  # all
     "?depth=1",
     "?children=1",
     "?damaged=1",

@@ -19,7 +19,7 @@ from uuid import UUID
 from ...postgres.named_rows import fetch_named
 from ...postgres.plans import planned_for_this
 from ...selections import Selection
-from .filters import indexed, is_indexed, label_term
+from .filters import indexed, is_indexed, terms_of_fields
 from .language import Term
 from .state_values import checked_query
 
@@ -53,8 +53,7 @@ def lookup_of(workspace: UUID, selection: Selection) -> Iterator[Lookup]:
     Raises InvalidQuery.
     """
     terms = [term for term in checked_query(selection.q, workspace).terms if is_indexed(term)]
-    if selection.label:
-        terms.append(label_term(selection.label))
+    terms += terms_of_fields(selection)
     if not terms:
         yield Lookup(Match.ANY)
         return

@@ -6,7 +6,7 @@ workspace that an index has in the order of the list: no table is read as a whol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -14,6 +14,7 @@ from uuid import UUID
 from ...selections import Selection, TreeFilter, conditions
 from ...state import deltas
 from ...states import Status
+from .frameworks import WRITTEN_IN, agents_written_in
 from .language import Term, amount_of, day_of, parse, seconds_of
 from .starters import people_named
 from .state_values import state_condition
@@ -30,6 +31,10 @@ _HELD = "(th.status = 'waiting' AND th.waiting_on ->> 'kind' = 'limit' AND th.pa
 # Few, and known by an index: never a reason to look at every thread.
 _DAMAGED = "th.id = ANY(ARRAY(SELECT k.thread_id FROM gp_verification k WHERE NOT k.intact))"
 _FOR_OTHERS = "coalesce(th.waiting_on ->> 'kind' IN ('children', 'limit'), false)"
+# Few versions beside many threads: read once.
+_OF_VERSIONS = (
+    f" AND th.agent_version_id = ANY(ARRAY(SELECT v.id FROM gp_agent_version v WHERE {WRITTEN_IN}))"
+)
 # Read once, so that an index can be asked for it.
 _AGO = "(SELECT clock_timestamp() - make_interval(secs => %s::float8))"
 # The index leaves out threads without labels.
@@ -43,9 +48,10 @@ _TERMS = (
     "(th.title, th.id, th.agent, th.labels, th.status, th.status_reason, th.started_by)"
 )
 _PAIR = "label="  # no name of the language: a label by its name and its value
+_FRAMEWORK = "framework="  # nor this: agents written in it
 # Values of has: whose threads an index knows.
 _INDEXED_VALUES = {"fork", "parent", "stuck", "damage"}
-_INDEXED_FIELDS = {"parent", "root", "name", "framework"}
+_INDEXED_FIELDS = {"parent", "root", "name"}
 _OPEN = [str(s) for s in Status if s not in (Status.SUCCEEDED, Status.CANCELLED)]
 
 
@@ -110,9 +116,7 @@ def conditions_of(
         terms = (Term("agent", (selection.agent,)), *terms)
     if selection.damaged:
         terms = (*terms, Term("has", ("damage",)))
-    if selection.label:
-        terms = (*terms, label_term(selection.label))
-    for term in terms:
+    for term in (*terms, *terms_of_fields(selection)):
         _add_term(made, term, workspace, is_common=term in common)
     return made
 
@@ -157,10 +161,14 @@ def _oldest_status(term: Term) -> Condition | None:
     return None
 
 
-def label_term(label: tuple[str, str]) -> Term:
-    """The term of a label, whatever signs its name has."""
-    deltas.check(list(label), "label")
-    return Term(_PAIR, label)
+def terms_of_fields(selection: Selection) -> Iterator[Term]:
+    """The terms of fields whose threads an index has, though in no order: label and framework."""
+    if selection.label:
+        deltas.check(list(selection.label), "label")
+        yield Term(_PAIR, selection.label)
+    if selection.framework:
+        deltas.check(selection.framework, "framework")
+        yield Term(_FRAMEWORK, (selection.framework,))
 
 
 def walked(condition: str) -> str:
@@ -181,7 +189,7 @@ def _is_indexed(term: Term) -> bool:
     if term.negated:
         return False
     return (
-        term.name in ("label", _PAIR, "by")
+        term.name in ("label", _PAIR, _FRAMEWORK, "by")
         or bool(term.path)
         or (term.name in ("", "error") and all(map(split, term.values)))
         or term.name == "stuck"
@@ -203,6 +211,8 @@ def _indexed(term: Term, workspace: UUID, *, bare: bool) -> Condition:
         return _begins(term.values[0], whole=bare)
     if term.name == "error":
         return _any([_has_words(value, whole=bare) for value in term.values])
+    if term.name == _FRAMEWORK and bare:
+        return "th.agent = ANY(%s::text[])", [agents_written_in(term.values[0])]
     text, params = _condition(term, workspace)
     return (text.replace(_WITH_LABELS, "") if bare else text), params
 
@@ -248,6 +258,13 @@ def _agent(values: Sequence[str], workspace: UUID) -> Condition:
     if len(values) == 1:  # an index has the threads of one agent in order
         return "th.agent = %s::text", list(values)
     return "th.agent = ANY(%s::text[])", [list(values)]
+
+
+def _framework(values: Sequence[str], workspace: UUID) -> Condition:
+    """Threads of agents written in it, which an index has; then by their versions."""
+    (framework,) = values
+    names = agents_written_in(framework)
+    return f"(th.agent = ANY(%s::text[]){_OF_VERSIONS})", [names, framework, framework]
 
 
 def _node(values: Sequence[str], workspace: UUID) -> Condition:
@@ -384,6 +401,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[Sequence[str], UUID], Condition]]] = {
     "error": _error,
     "cost": _cost,
     "label": _label,
+    _FRAMEWORK: _framework,
     _PAIR: lambda values, workspace: (_LABELLED, list(values)),
     "has": _has,
     "": _text,

@@ -25,6 +25,7 @@ CHANNELS: dict[str, Any] = {
     "facts": {"reducer": "merge", "default": {}},
     "total": {"reducer": "sum", "default": 0},
 }
+GRAPH: dict[str, Any] = {"entry": ["work"], "nodes": [{"name": "work", "then": ["work"]}]}
 
 
 def rows(sql: str, params: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
@@ -48,6 +49,7 @@ def make_agent(
     name: str = "counting",
     *,
     channels: Mapping[str, Any] = CHANNELS,
+    graph: Mapping[str, Any] = GRAPH,
     fingerprint: str = "f",
     queue: str = "gatepost",
 ) -> UUID:
@@ -61,7 +63,7 @@ def make_agent(
         schema_version=1,
         schema={"type": "object"},
         channels=dict(channels),
-        graph={"entry": ["work"], "nodes": [{"name": "work", "then": ["work"]}]},
+        graph=dict(graph),
         tools={},
         queue=queue,
     )

@@ -16,7 +16,7 @@ from checkpoints.queries.search import counts, few
 from checkpoints.states import Status
 from checkpoints.views import AtLeast
 from dashboard.wording.text import capped
-from tests.unit.checkpoints.builders import make_thread, make_workspace, one, rows
+from tests.unit.checkpoints.builders import make_agent, make_thread, make_workspace, one, rows
 
 pytestmark = pytest.mark.django_db
 N = 6_000  # that wait, and as many that succeeded
@@ -261,6 +261,65 @@ def test_a_counter_says_where_it_stopped(workspace: UUID, few_are_300: None) -> 
     assert 0 < value[Status.WAITING] <= 200
     value = queries.counts(queries.Selection(q="label:team=t20"), workspace=workspace)
     assert capped(value[Status.WAITING]) == "240"
+
+
+# --- agents of a framework ----------------------------------------------------------------------
+
+
+def made_elsewhere(workspace: UUID, n: int) -> None:
+    """Let an agent of the framework crewai have the n threads that are longest in their status."""
+    graph = {
+        "entry": ["work"],
+        "nodes": [],
+        "external": {"framework": "crewai", "can": [], "open": False},
+    }
+    version = make_agent("elsewhere", graph=graph)
+    rows(
+        "UPDATE gp_thread SET agent = 'elsewhere', agent_version_id = %s WHERE id IN (SELECT id "
+        "FROM gp_thread WHERE workspace_id = %s ORDER BY status_since LIMIT %s)",
+        (version, workspace, n),
+    )
+    rows("ANALYZE gp_thread")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("framework", "n"), [("Nothing", 0), ("crewai", 15)])
+def test_threads_of_a_framework_that_few_have_are_found_by_their_agents(
+    framework: str, n: int, workspace: UUID, few_are_300: None
+) -> None:
+    made_elsewhere(workspace, 15)
+    chosen = queries.Selection(framework=framework)
+    reads: tuple[Callable[[], Any], ...] = (
+        lambda: queries.lanes(chosen, workspace=workspace, statuses=STATUSES, limit=LIMIT),
+        lambda: queries.counts(chosen, workspace=workspace),
+        lambda: queries.threads(chosen, workspace=workspace, limit=LIMIT).rows,
+    )
+    for read in reads:
+        assert rows_read(read) <= 4 * n, read
+    lanes, counted, listed = (read() for read in reads)
+    assert sum(map(len, lanes.values())) == sum(counted.values()) == len(listed) == n
+    assert not any(isinstance(value, AtLeast) for value in counted.values())
+    assert {row.agent for row in listed} == ({"elsewhere"} if n else set())
+
+
+@pytest.mark.slow
+def test_threads_of_a_framework_that_most_have_are_walked(
+    workspace: UUID, few_are_300: None
+) -> None:
+    made_elsewhere(workspace, 15)
+    chosen = queries.Selection(framework="Gatepost")
+    reads: tuple[Callable[[], Any], ...] = (
+        lambda: queries.lanes(chosen, workspace=workspace, statuses=STATUSES, limit=LIMIT),
+        lambda: queries.counts(chosen, workspace=workspace),
+        lambda: queries.threads(chosen, workspace=workspace, limit=LIMIT).rows,
+    )
+    for read in reads:
+        assert rows_read(read) <= 3 * (202 + LIMIT), read
+    lanes, counted, listed = (read() for read in reads)
+    assert [len(lane) for lane in lanes.values()] == [LIMIT] * len(STATUSES)
+    assert counted[Status.WAITING] == 201  # one more than are looked at
+    assert isinstance(counted[Status.WAITING], AtLeast)
+    assert "elsewhere" not in {row.agent for row in listed}
 
 
 # --- what no index finds ----------------------------------------------------------------------
