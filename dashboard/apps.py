@@ -22,6 +22,7 @@ class DashboardConfig(AppConfig):
         from dashboard.threads.capsules import receivers as _folders  # noqa: F401
 
         from .live import receivers  # noqa: F401
+        from .operate import hot_store_check as _hot_store_check  # noqa: F401
         from .recorded_tables import register
         from .records.background import retention as _retention  # noqa: F401
         from .records.background import verification as _verifier  # noqa: F401

@@ -152,9 +152,29 @@ def configured(embedded: str) -> str:
 
 
 def configured_hot_store(embedded: str) -> str:
-    """The same of GATEPOST_HOT_URL and GATEPOST_HOT_PASSWORD."""
+    """The same of GATEPOST_HOT_URL and GATEPOST_HOT_PASSWORD; refused where it promises less.
+
+    A replica that takes over lacks what its master acknowledged last. The broker's server stops
+    with a full hot store.
+    """
     url, password = value("GATEPOST_HOT_URL"), value("GATEPOST_HOT_PASSWORD")
-    return _with_password(url, password, "GATEPOST_HOT", embedded)
+    result = _with_password(url, password, "GATEPOST_HOT", embedded)
+    if not url.strip():
+        return result
+    address = parse(url, name="GATEPOST_HOT_URL")
+    if address.master:
+        raise Misconfigured(
+            "GATEPOST_HOT_URL",
+            "can't be sentinel://: a replica that takes over lacks the last appends.",
+        )
+    broker = value("REDIS_URL").strip()
+    other = parse(broker) if broker else None
+    if other and (other.hosts, other.path) == (address.hosts, address.path):
+        raise Misconfigured(
+            "GATEPOST_HOT_URL",
+            "names the server of REDIS_URL: full, it would stop the broker. Start a second one.",
+        )
+    return result
 
 
 def _with_password(url: str, password: str, name: str, embedded: str) -> str:

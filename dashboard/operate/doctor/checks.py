@@ -15,6 +15,7 @@ from . import (
     bank,
     deployment,
     encryption,
+    hot_store,
     installed,
     lag,
     mcp_servers,
@@ -33,6 +34,7 @@ CHECKS = (
     Check("reachable", "database", reachable.database),
     Check("reachable", "Valkey", reachable.valkey),
     Check("behind", "migrations", lag.migrations, "database"),
+    Check("reachable", "hot store", hot_store.answers),
     Check("installed", "Python", installed.python),
     Check("installed", "packages", installed.packages),
     Check("installed", "PostgreSQL", installed.postgresql, "database"),
@@ -60,6 +62,7 @@ CHECKS = (
     Check("unsafe", "durability", unsafe.durability, "database"),
     Check("unsafe", "connections", unsafe.wire, "database"),
     Check("unsafe", "Valkey", unsafe.valkey_keeps, "valkey"),
+    Check("unsafe", "hot store", hot_store.keeps),
     Check("behind", "records", lag.records, "tables"),
     Check("behind", "policies", policies.conditions, "tables"),
     Check("behind", "names", names.plain, "tables"),
@@ -78,7 +81,7 @@ CHECKS = (
     Check("behind", "clock", lag.clock, "database"),
 )
 # What is needed to look at safety at all, and what `doctor --deploy` looks at beside `unsafe`.
-FIRST = {"database", "Valkey", "migrations", "packages"}
+FIRST = {"database", "Valkey", "migrations", "hot store", "packages"}
 DEPLOY = (
     Check("unsafe", "public name", deployment.public_names),
     Check("unsafe", "HSTS", deployment.hsts),

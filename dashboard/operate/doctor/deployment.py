@@ -182,18 +182,19 @@ def passwords(seen: Seen) -> Iterator[Finding]:
 
 
 def valkey_login(seen: Seen) -> Iterator[Finding]:
-    """Anyone who can speak to Valkey can read and forge doorbells, hints and counts."""
-    address = parse(settings.REDIS_URL)
+    """Anyone who can speak to Valkey can read and forge doorbells, hints, counts and hot steps."""
+    yield _password("Valkey's password", settings.REDIS_URL, "REDIS")
+    yield _password("hot store's password", settings.HOT_URL, "GATEPOST_HOT")
+
+
+def _password(name: str, url: str, setting: str) -> Finding:
+    address = parse(url, name=f"{setting}_URL")
     if address.scheme == "unix":
-        yield ok("Valkey's password", "a socket in the data folder")
-    elif not address.password:
-        yield wrong(
-            "Valkey's password",
-            "none",
-            "Start Valkey with --requirepass and set REDIS_PASSWORD.",
-        )
-    else:
-        yield ok("Valkey's password", "set")
+        return ok(name, "a socket in the data folder")
+    if not address.password:
+        do = f"Start Valkey with --requirepass and set {setting}_PASSWORD."
+        return wrong(name, "none", do)
+    return ok(name, "set")
 
 
 def credentials(_seen: Seen) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from django.conf import settings
 from pydantic import BaseModel
 
 from checkpoints import queries
+from checkpoints.hot.persistence import Persistence
 from checkpoints.queries.installation.server import ServerRow
 from checkpoints.views import WorkerRow
 from dashboard.operate.embedded import web_address
@@ -62,6 +63,7 @@ class Seen:
     answered: ServerRow | None = None
     clock_off: float = 0.0  # seconds that this host is ahead of the database
     valkey: dict[str, Any] = field(default_factory=dict)
+    hot_store: Persistence | None = None
 
     @property
     def server(self) -> ServerRow:
@@ -91,6 +93,11 @@ class Seen:
     def own_valkey(self) -> bool:
         """True if Valkey is not the one of the data folder."""
         return str(settings.PLACES.valkey_socket) not in settings.REDIS_URL
+
+    @property
+    def own_hot_store(self) -> bool:
+        """True if the hot store is not the one of the data folder."""
+        return str(settings.PLACES.hot_socket) not in settings.HOT_URL
 
     @property
     def exposed(self) -> bool:

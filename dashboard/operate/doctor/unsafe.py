@@ -230,12 +230,17 @@ def wire(seen: Seen) -> Iterator[Finding]:
         )
     else:
         yield ok("database connection", "TLS" if seen.server.encrypted else "on this machine")
-    address = parse(settings.REDIS_URL)
+    yield from _valkey_wire("Valkey connection", settings.REDIS_URL, "REDIS_URL")
+    yield from _valkey_wire("hot store connection", settings.HOT_URL, "GATEPOST_HOT_URL")
+
+
+def _valkey_wire(name: str, url: str, setting: str) -> Iterator[Finding]:
+    address = parse(url, name=setting)
     far = [h for h, _ in address.hosts if not is_loopback(h)]
     if far and address.scheme != "rediss":
-        yield warning("Valkey connection", f"to {', '.join(far)} without TLS", "Use rediss://.")
+        yield warning(name, f"to {', '.join(far)} without TLS", "Use rediss://.")
     if far and not address.password:
-        yield warning("Valkey connection", "without a password", "Give it one in REDIS_URL.")
+        yield warning(name, "without a password", f"Give it one in {setting}.")
 
 
 def valkey_keeps(seen: Seen) -> Iterator[Finding]:

@@ -202,19 +202,21 @@ def test_each_library_gets_its_spelling_of_one_address() -> None:
     assert (saved["path"], saved["db"]) == ("/run/valkey.sock", 4)
 
 
+URLS = [
+    ("redis://host:6379/0", ""),
+    ("redis://me@host:6379/0", "me"),
+    ("redis://me:@host:6379/0", "me"),
+    ("unix:///run/valkey.sock?db=2", ""),
+]
+
+
 @pytest.mark.parametrize(
-    ("url", "user"),
+    ("url", "user", "name", "configured"),
     [
-        ("redis://host:6379/0", ""),
-        ("redis://me@host:6379/0", "me"),
-        ("redis://me:@host:6379/0", "me"),
-        ("sentinel://s1:26379,s2/main/0", ""),
-        ("unix:///run/valkey.sock?db=2", ""),
+        ("sentinel://s1:26379,s2/main/0", "", "REDIS", valkey.configured),
+        *((*one, "REDIS", valkey.configured) for one in URLS),
+        *((*one, "GATEPOST_HOT", valkey.configured_hot_store) for one in URLS),
     ],
-)
-@pytest.mark.parametrize(
-    ("name", "configured"),
-    [("REDIS", valkey.configured), ("GATEPOST_HOT", valkey.configured_hot_store)],
 )
 def test_a_password_of_valkey_that_comes_by_itself(
     monkeypatch: pytest.MonkeyPatch,
@@ -238,6 +240,30 @@ def test_a_password_of_valkey_that_comes_by_itself(
     assert "secret" not in str(refused.value)
     monkeypatch.delenv(f"{name}_URL")
     assert configured("/run/here") == "unix:///run/here"
+
+
+@pytest.mark.parametrize(
+    ("url", "broker", "reason"),
+    [
+        ("sentinel://s1,s2/main/0", "", "lacks the last appends"),
+        ("redis://one:6379/1", "redis://:secret@one/0", "full, it would stop the broker"),
+        ("rediss://one/", "redis://one:6379/0", "full, it would stop the broker"),
+        ("unix:///run/v.sock?db=2", "unix:///run/v.sock", "full, it would stop the broker"),
+        ("redis://one:6380/0", "redis://one:6379/0", ""),
+        ("unix:///run/hot.sock", "redis://one:6379/0", ""),
+    ],
+)
+def test_a_hot_store_that_could_not_keep_its_promise_is_refused(
+    monkeypatch: pytest.MonkeyPatch, url: str, broker: str, reason: str
+) -> None:
+    monkeypatch.setenv("GATEPOST_HOT_URL", url)
+    monkeypatch.setenv("REDIS_URL", broker)
+    if not reason:
+        assert valkey.configured_hot_store("/run/here") == url
+        return
+    with pytest.raises(Misconfigured, match=reason) as refused:
+        valkey.configured_hot_store("/run/here")
+    assert "secret" not in str(refused.value)
 
 
 def test_no_process_but_a_migration_waits_for_an_answer_without_bound() -> None:

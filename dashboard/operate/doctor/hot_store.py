@@ -1,0 +1,62 @@
+"""Checks of the hot store: it answers, keeps what it acknowledges, and stands by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import redis
+
+from checkpoints import queries
+from checkpoints.durabilities import HOT
+from checkpoints.hot.persistence import faults, read_persistence
+from dashboard.kit.terminal.console import first_line
+from dashboard.wording.text import size
+from gatepost_command import START
+
+from .findings import Finding, Seen, note, ok, warning, wrong
+
+NAME = "hot store"
+
+
+def answers(seen: Seen) -> Iterator[Finding]:
+    """The hot store answers; without hot agents nobody misses it."""
+    try:
+        seen.hot_store = read_persistence()
+    except (redis.RedisError, OSError) as error:
+        text = first_line(error)
+        if names := _hot_agents(seen):
+            stopped = f"{text}; these agents stop: {', '.join(names)}"
+            do = f"call `{START}`" if not seen.own_hot_store else "look at its server"
+            yield wrong(NAME, stopped, f"Start it: {do} (GATEPOST_HOT_URL).")
+        else:
+            yield note(NAME, f"does not answer, and no agent is hot ({text})")
+        return
+    seen.has.add(NAME)
+    one = seen.hot_store
+    limit = f" of {size(one.limit_bytes)}" if one.limit_bytes else ""
+    own = "own" if seen.own_hot_store else "embedded"
+    yield ok(NAME, f"Valkey {one.version}, {own}, uses {size(one.used_bytes)}{limit}")
+
+
+def keeps(seen: Seen) -> Iterator[Finding]:
+    """The hot store has on its disk what it acknowledged, evicts nothing, and is not full."""
+    if seen.hot_store is None:
+        return
+    result = faults(seen.hot_store)
+    is_used = bool(_hot_agents(seen))
+    for one in result:
+        yield (wrong if one.refuses and is_used else warning)(NAME, one.sentence, one.cure)
+    if seen.valkey.get("run_id") == seen.hot_store.run_id:
+        yield wrong(
+            NAME,
+            "is the server of REDIS_URL: when it is full the broker stops as well",
+            "Start a second Valkey and name it in GATEPOST_HOT_URL.",
+        )
+    elif not result:
+        yield ok(NAME, "each append is on the disk before its answer; nothing is evicted")
+
+
+def _hot_agents(seen: Seen) -> list[str]:
+    if "tables" not in seen.has:
+        return []
+    return sorted(agent.agent for agent in queries.agents() if agent.durability == HOT)
