@@ -63,6 +63,7 @@ CHECKS = (
     Check("unsafe", "connections", unsafe.wire, "database"),
     Check("unsafe", "Valkey", unsafe.valkey_keeps, "valkey"),
     Check("unsafe", "hot store", hot_store.keeps),
+    Check("behind", "files of the hot store", hot_store.damaged),
     Check("behind", "records", lag.records, "tables"),
     Check("behind", "policies", policies.conditions, "tables"),
     Check("behind", "names", names.plain, "tables"),

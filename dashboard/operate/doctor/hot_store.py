@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import redis
+from django.conf import settings
 
 from checkpoints import queries
 from checkpoints.durabilities import HOT
 from checkpoints.hot.persistence import faults, read_persistence
 from dashboard.kit.terminal.console import first_line
+from dashboard.operate.embedded.damaged_files import damages
 from dashboard.wording.text import size
 from gatepost_command import START
 
 from .findings import Finding, Seen, note, ok, warning, wrong
 
-NAME = "hot store"
+NAME, DAMAGED = "hot store", "files of the hot store"
 
 
 def answers(seen: Seen) -> Iterator[Finding]:
@@ -54,6 +56,17 @@ def keeps(seen: Seen) -> Iterator[Finding]:
         )
     elif not result:
         yield ok(NAME, "each append is on the disk before its answer; nothing is evicted")
+
+
+def damaged(_seen: Seen) -> Iterator[Finding]:
+    """Damaged files of the embedded hot store are set aside; each case is named until they go."""
+    for damage in damages(settings.PLACES.hot):
+        value = f"{damage.at:%Y-%m-%d %H:%M:%S} UTC: {damage.sentence}"
+        do = f"Delete {damage.folder} when nobody needs it."
+        if damage.zeros:
+            yield note(DAMAGED, value, do)
+        else:
+            yield warning(DAMAGED, value, f"Look at the disk and at threads of hot agents. {do}")
 
 
 def _hot_agents(seen: Seen) -> list[str]:

@@ -116,7 +116,7 @@ def _start(
     places = folders(options.data)
     postgres = None if options.database_url else Postgres(places)
     valkey = None if options.redis_url else Valkey(places)
-    hot_store = None if options.hot_url else HotStore(places)
+    hot_store = None if options.hot_url else HotStore(places, report=console.complain)
     has_bank = options.demo and agents_folder() and not os.environ.get("GATEPOST_BANK_URL")
     bank = Bank(places) if has_bank else None
     web, worker = Web(options), Worker(options, gated=True)
@@ -140,7 +140,8 @@ def _start(
     if hot_store:
         with console.part("hot store"):
             supervisor.start(hot_store, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
-            hot_store.wait(check=supervisor.check)
+            again = partial(supervisor.start_again, hot_store)
+            hot_store.wait(check=supervisor.check, again=again)
     if bank:
         supervisor.start(bank, stop_signal=signal.SIGTERM, patience=SERVER_PATIENCE)
     worker_process = supervisor.start(worker, stop_signal=signal.SIGTERM, patience=WORKER_PATIENCE)

@@ -9,6 +9,8 @@ import subprocess
 import time
 from collections.abc import Callable
 
+from . import damaged_files
+from .damaged_files import Damage
 from .process import processes
 from .process.folders import EmbeddedError, Folders
 from .process.library import valkey_program
@@ -96,7 +98,10 @@ class Valkey:
 
 
 class HotStore(Valkey):
-    """The Valkey of hot state: an append is answered when it is on the disk, nothing is evicted."""
+    """The Valkey of hot state: an append is answered when it is on the disk, nothing is evicted.
+
+    Damaged files are set aside before a start, and where a start refused them before the next one.
+    """
 
     name = "Hot store"
     options = (
@@ -106,7 +111,46 @@ class HotStore(Valkey):
         *("--hz", "1"),
     )
 
-    def __init__(self, places: Folders) -> None:
+    def __init__(self, places: Folders, *, report: Callable[[str], None] = lambda _: None) -> None:
         super().__init__(places)
         self.folder, self.socket = places.hot, places.hot_socket
         self.log = places.logs / "hot-store.log"
+        self.report = report
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the server, on files that it can read; raises EmbeddedError if none can be made."""
+        reason = self._refusal() or damaged_files.unnoticed(self.folder)
+        try:
+            if reason:
+                self._report(damaged_files.set_aside(self.folder, reason))
+            elif damage := damaged_files.cut_zeros(self.folder):
+                self._report(damage)
+        except OSError as error:
+            raise EmbeddedError(
+                f"The damaged files of the hot store could not be set aside: {error}"
+            ) from error
+        return super().start()
+
+    def wait(
+        self,
+        *,
+        timeout: float = 60.0,
+        check: Callable[[], None] = lambda: None,
+        again: Callable[[], object] | None = None,
+    ) -> None:
+        """Return when the server answers; `again` starts it where it refused its files."""
+        try:
+            super().wait(timeout=timeout, check=check)
+        except EmbeddedError:
+            if not self._refusal():
+                raise
+            (again or self.start)()
+            super().wait(timeout=timeout, check=check)
+
+    def _refusal(self) -> str:
+        return damaged_files.refusal(self.log, self.process.poll()) if self.process else ""
+
+    def _report(self, damage: Damage) -> None:
+        with processes.open_log(self.log) as log:
+            log.write(f"{damage.at:%Y-%m-%d %H:%M:%S} UTC gatepost: {damage.sentence}\n".encode())
+        self.report(f"Hot store: {damage.sentence}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dashboard.operate.embedded.process import processes
+from dashboard.operate.embedded.process.folders import EmbeddedError
 
 FIRST_DELAY, LONGEST_DELAY, CALM_SECONDS = 0.5, 30.0, 60.0
 LAST_RESORT_SECONDS = 5.0
@@ -113,6 +114,12 @@ class Supervisor:
         self._watch(child)
         return process
 
+    def start_again(self, part: Part) -> None:
+        """Start a part again that ended while its starter waited for it."""
+        child = next(child for child in self.children if child.part is part)
+        self._note(f"- {child.process.pid}")
+        self._start_again(child, time.monotonic())
+
     def keep(self) -> None:
         """Work until asked to stop; a child that ends is started again, later each time."""
         while not self.stop_wanted:
@@ -150,12 +157,12 @@ class Supervisor:
     def _start_again(self, child: _Child, now: float) -> None:
         try:
             child.process = child.part.start()
-        except OSError as error:
+        except (OSError, EmbeddedError) as error:
             # A full disk, no memory for a process: that passes, and the others continue.
             child.again_at = now + child.delay
+            reason = getattr(error, "strerror", None) or error
             self.report(
-                f"{child.part.name} cannot be started ({error.strerror or error}), "
-                f"tried again in {child.delay:g} s"
+                f"{child.part.name} cannot be started ({reason}), tried again in {child.delay:g} s"
             )
             child.delay = min(child.delay * 2, LONGEST_DELAY)
             return
