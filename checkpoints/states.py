@@ -127,6 +127,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "fence": ("integer", "number of the lease"),
     "filters": ("object", "what the search asked for"),
     "fingerprint": ("text", "fingerprint of the agent's code"),
+    "first": ("integer", "number of the first checkpoint"),
     "for": ("text", "person for whom a deputy decided"),
     "form": ("text", "form of the export"),
     "former": ("any", "what it was before"),
@@ -153,6 +154,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "kinds": ("list", "kinds of incidents"),
     "known": ("integer", "counter of the passkey that was on record"),
     "label": ("text", "label of the threads"),
+    "last": ("integer", "number of the last checkpoint"),
     "last_hash": ("text", "hash of the thread's last event"),
     "last_seq": ("integer", "number of the thread's last event"),
     "left": ("integer", "recovery codes that are left"),
@@ -358,6 +360,7 @@ class EventKind(_Kind):
     SIGNAL_REFUSED = "signal.refused", "signal received node path why"
     STEP_FAILED = "step.failed", "node step error lost fence"
     STEP_FENCED = "step.fenced", "owner fence step effects"
+    STEPS_LOST = "steps.lost", "first last why"
     NODE_FINISHED = "node.finished", f"{_ACTIVITY}", Proof.ACTIVITY
     NODE_SKIPPED = "node.skipped", f"{_ACTIVITY} reason", Proof.ACTIVITY, Proof.THREAD
     UPDATE_REJECTED = "update.rejected", "node input path why message thread agent activity"

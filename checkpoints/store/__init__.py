@@ -9,10 +9,13 @@ from .activities import (
     report_progress,
     start_activity,
 )
+from .buffered_steps import BYTES_MAX as BUFFERED_BYTES_MAX
+from .buffered_steps import encode_step
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, pause, paused_by_person, rename, resume, retry, skip
 from .cursors import keep_cursor
+from .drains import check_drained, drain, drain_due, settle_stream, write_steps
 from .edits import edit
 from .encrypted.keys import opened, reading_cipher, sealing_cipher
 from .encrypted.values import sealed
@@ -98,7 +101,7 @@ from .signals import send_signal
 from .starts import start
 from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread
 from .statement.moves import NewCheckpoint, NewEvent, next_checkpoint, rollback_checkpoint
-from .steps import adopt_version, commit_step, hand_back, leave, record
+from .steps import adopt_version, commit_step, hand_back, leave, record, refresh
 from .tree.counterfactuals import EXCHANGEABLE, fork_with_output
 from .tree.ends import await_children, bring_children, deliver, deliver_due, waits_until
 from .tree.hand_offs import HandOff, commit_and_hand_off, reach_successor

@@ -19,6 +19,7 @@ from ..states import CANCELLABLE, STOPS_AHEAD, EventKind, Status, sources, targe
 from ..views import SavedRow
 from . import interrupted_effects
 from .activities import NAMING_V, written_as
+from .drains import settle_stream
 from .statement.guards import check_texts, in_statuses, refuse, versioned
 from .statement.locks import lock_thread
 from .statement.moves import Insert, Move, NewEvent, perform
@@ -283,6 +284,7 @@ def cancel(
     empty for none.
     """
     with transaction.atomic(savepoint=False):
+        settle_stream(thread)
         effects = interrupted_effects.locked(thread)
         moved = _move_on(
             thread,

@@ -16,6 +16,7 @@ from ..postgres.named_rows import fetch_named
 from ..signals import state_settled
 from ..state import deltas
 from ..states import EDITABLE, EventKind, Status
+from .drains import settle_stream
 from .encrypted.keys import sealing_cipher
 from .encrypted.values import sealed
 from .folder_duties import owe_folder
@@ -51,6 +52,8 @@ def edit(
     Raises NotFound, NotAllowedNow, InvalidValue, and StaleVersion when the thread moved since
     `expected_version` or since it was read here.
     """
+    with transaction.atomic():
+        settle_stream(thread)  # a worker that was killed may have left buffered steps
     row, point = _read_head(thread)
     check_searchable(row.agent_version_id, changes)
     checkpoint = _edited_checkpoint(thread, row, point, changes, actor=actor)

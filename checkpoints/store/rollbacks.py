@@ -16,6 +16,7 @@ from ..records import Work
 from ..state import deltas
 from ..states import CANCELLABLE, EventKind, Status, sources
 from . import interrupted_effects
+from .drains import settle_stream
 from .statement.guards import in_statuses, refuse, versioned
 from .statement.moves import Move, NewEvent, perform
 from .steps import SEEN, leased, release, update_work
@@ -116,11 +117,15 @@ def _begin(
     wanted: str,
 ) -> None:
     """Start a rollback from one of these statuses, if the head is still the plan's."""
-    move = versioned(
-        Move(thread, f"{in_statuses(froms)} AND th.head = %s::uuid", (head,)), expected_version
-    )
-    _store_plan(move, plan, plan["by"])
     with transaction.atomic(savepoint=False):
+        # What was buffered after it has no effects: the plan stays as it was made.
+        settled = settle_stream(thread)
+        if settled is not None and settled[0] == head:
+            head = settled[1]
+        move = versioned(
+            Move(thread, f"{in_statuses(froms)} AND th.head = %s::uuid", (head,)), expected_version
+        )
+        _store_plan(move, plan, plan["by"])
         effects = interrupted_effects.locked(thread)
         payload = {**plan, **interrupted_effects.as_json(effects)}
         move.events = [

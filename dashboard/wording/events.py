@@ -202,6 +202,14 @@ KINDS: Final[Mapping[str, KindDisplay]] = {
         FAIL,
         feed=FAILURE,
     ),
+    K.STEPS_LOST: KindDisplay(
+        lambda d, who: (
+            f"Checkpoints #{d.get('first')} to #{d.get('last')} were lost: {cut(d.get('why', ''))}"
+        ),
+        "fail",
+        FAIL,
+        feed=FAILURE,
+    ),
     K.NODE_FINISHED: KindDisplay(
         lambda d, who: f"{d.get('node', 'A node')} finished; its step continues",
         "check",

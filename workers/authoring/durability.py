@@ -44,7 +44,7 @@ def _seconds(ttl: Any) -> float | None:
 
 def refuse_not_built(agent: str, durability: str) -> None:
     """Refuse the durabilities that no worker can give yet."""
-    if durability != DURABLE:
+    if durability == EPHEMERAL:
         raise GraphError(
             f"The agent {agent!r} has durability={durability!r}, which this version of Gatepost "
             f"can't give yet. Leave it out: its threads are then {DURABLE}."

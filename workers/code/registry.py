@@ -18,7 +18,9 @@ from django.conf import settings
 
 from checkpoints import queries, store
 from checkpoints.agent_versions import version_id
+from checkpoints.durabilities import HOT
 from checkpoints.errors import InvalidValue
+from checkpoints.hot.persistence import refusal
 from checkpoints.state import deltas
 from checkpoints.state.schema_texts import without_descriptions
 
@@ -49,9 +51,16 @@ def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
     """Import agent modules, announce what they hold; agents by name.
 
     A module counts with all modules of its package: graphs and tools may stand in any of them.
-    Raises GraphError for two graphs of one name, or a module without any.
+    Raises GraphError for two graphs of one name, a module without any, and a hot agent where the
+    hot store does not keep what it acknowledges.
     """
-    return {g.name: announce(g, tools, parts) for g, tools, parts in discover(modules)}
+    discovered = list(discover(modules))
+    hot = [graph.name for graph, _, _ in discovered if graph.durability == HOT]
+    if hot and (why := refusal()):
+        raise GraphError(
+            f"The agent {hot[0]!r} has durability={HOT!r}, which can't be given. {why}"
+        )
+    return {g.name: announce(g, tools, parts) for g, tools, parts in discovered}
 
 
 def discover(

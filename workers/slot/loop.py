@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError
 
 from checkpoints import leases, store
 from checkpoints.errors import ConcurrentModificationError
+from checkpoints.hot.streams import HotStoreAway
 from checkpoints.limits import nodes_at_once
 from checkpoints.payload_kinds import FILE
 from checkpoints.postgres import outages
@@ -33,6 +34,7 @@ from ..engine.rollback import PAUSES, roll_back
 from ..engine.step_outcomes import refuse_missing
 from ..step import guard
 from ..step.advice import engine_failure
+from ..step.hot_ledger import HotLedger, ledger_for
 from ..step.ledger import DatabaseLedger, Ledger
 from ..step.step import Agent
 from . import losses, saga_record
@@ -41,6 +43,8 @@ from .heartbeat import Heartbeat
 from .stop_flag import stop_requested
 
 log = structlog.get_logger("gatepost.worker")
+# So long a thread sleeps whose hot store is away.
+AWAY_SECONDS = 15.0
 BOOT = os.urandom(4).hex()
 _listening: list[str] = []
 
@@ -152,7 +156,7 @@ def _owe_folder(work: Work) -> None:
 
 
 def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
-    ledger = DatabaseLedger()
+    ledger: Ledger = DatabaseLedger()
     began = time.monotonic()
     with (
         Heartbeat(work.thread, work.token) as heartbeat,
@@ -161,6 +165,7 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
         ),
     ):
         try:
+            ledger, work = ledger_for(agent, work)
             if agent is None:
                 refuse_missing(ledger, work)
                 return
@@ -188,6 +193,9 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
             log.info("worked", status=str(work.status), step=work.step, ms=took)
         except ConcurrentModificationError:
             fenced(work)
+        except HotStoreAway as error:
+            log.warning("hot.away", error=str(error))
+            _rest(work)
         except MemoryError as error:
             traceback.clear_frames(error.__traceback__)  # what filled the memory goes
             losses.out_of_memory(work)
@@ -202,6 +210,21 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
         except Exception as error:
             log.exception("engine.failed")
             give_up(ledger, work, error)
+        finally:
+            if isinstance(ledger, HotLedger):
+                ledger.close()
+
+
+def _rest(work: Work) -> None:
+    """Leave a hot thread for a while: what it has buffered can neither be read nor followed."""
+    why = "The hot store does not answer."
+    try:
+        store.leave(
+            work, EventKind.THREAD_SLEPT, reason=why, wake_at_seconds=AWAY_SECONDS,
+            data={"seconds": AWAY_SECONDS},
+        )  # fmt: skip
+    except ConcurrentModificationError:
+        fenced(work)
 
 
 def give_up(ledger: Ledger, work: Work, error: Exception) -> None:

@@ -28,7 +28,9 @@ from approvals.incidents.sweep import IncidentTurns, sweep_incidents
 from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
 from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
+from checkpoints.durabilities import HOT
 from checkpoints.errors import GatepostError
+from checkpoints.hot.streams import HotStoreAway
 from checkpoints.limits import SILENT_LEASES, lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
 from checkpoints.signals import anchors_due, folders_due, retention_due, verification_due
@@ -42,7 +44,7 @@ from .clock import ClockWatch
 from .stop_flag import request_stop, stop_requested
 
 log = structlog.get_logger("gatepost.sweep")
-DUTY = "sweep"
+DUTY, DRAIN = "sweep", "drain"
 RINGS_PER_SWEEP = 20
 RINGS_KEPT = 1_000
 _stuck_turns = store.StuckTurns()
@@ -94,6 +96,22 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         except Exception:
             log.exception("sweep.failed", part=name)
     return done
+
+
+def drain_once(*, owner: str) -> int:
+    """Drain what hot agents buffered; only workers that have such agents take the duty.
+
+    How many steps were written.
+    """
+    if not any(agent.graph.durability == HOT for agent in loop.agents().values()):
+        return 0
+    if not store.claim_duty(DRAIN, owner=owner, seconds=interval_seconds() * 3):
+        return 0
+    try:
+        return store.drain_due()
+    except HotStoreAway as error:
+        log.warning("hot.not_drained", error=str(error))
+        return 0
 
 
 def _look_for_stuck() -> int:
@@ -220,7 +238,8 @@ class Sweeper:
         self._stop.set()
         self._thread.join(timeout=1)
         try:
-            store.forget_duty(DUTY, owner=self.worker)
+            for duty in (DUTY, DRAIN):
+                store.forget_duty(duty, owner=self.worker)
             store.retire_worker(self.worker)
         except (DatabaseError, InterfaceError):
             log.warning("worker.not_retired", worker=self.worker)
@@ -247,6 +266,7 @@ class Sweeper:
             if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
                 self._clock.look(worker=self.worker)
                 sweep_once(owner=self.worker)
+            drain_once(owner=self.worker)
         except (DatabaseError, InterfaceError) as error:
             log.warning("sweep.failed", error=str(error).strip())
             connection.close()

@@ -34,7 +34,7 @@ class Rules:
     """The part of the database's ledger that is about people's say."""
 
     _caps = NO_CAPS
-    _has_no_budget = False
+    has_no_budget = False
 
     def rule(
         self, work: Work, tool: str, args: Any, risk: str, *, undo: str = ""
@@ -115,10 +115,10 @@ class Rules:
 
         A fork without one is asked about it once per lease.
         """
-        if work.base is None or self._has_no_budget:
+        if work.base is None or self.has_no_budget:
             return ""
         fork = fork_budget(work.thread)
-        self._has_no_budget = fork is None
+        self.has_no_budget = fork is None
         return "" if fork is None else fork.why_over
 
     def spend_refusal(self, work: Work) -> str:

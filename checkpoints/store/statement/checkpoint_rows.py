@@ -17,18 +17,19 @@ from .moves import OF_HEAD, Insert, NewCheckpoint, NewEvent, names_json, salted
 from .text import row_sql
 
 # What the statement knows of the thread's row as it moves it.
-_OF_THREAD = {
-    "thread_id": "t.id",
-    "workspace_id": "t.workspace_id",
-    "created_at": "t.last_at",
-    **{name: f"t.{column}" for name, column in OF_HEAD.items()},
-}
-_CHECKPOINT = row_sql(CHECKPOINT.without("digests"), _OF_THREAD)
-_WITH_DIGESTS = row_sql(CHECKPOINT, _OF_THREAD)
+_OF_THREAD = {"thread_id": "t.id", "workspace_id": "t.workspace_id", "created_at": "t.last_at"}
+_OF_ITS_HEAD = _OF_THREAD | {name: f"t.{column}" for name, column in OF_HEAD.items()}
+_CHECKPOINT = row_sql(CHECKPOINT.without("digests"), _OF_ITS_HEAD)
+_WITH_DIGESTS = row_sql(CHECKPOINT, _OF_ITS_HEAD)
+_ONE_OF_MANY = row_sql(CHECKPOINT, _OF_THREAD)
 
 
-def checkpoint_insert(thread: UUID, checkpoint: NewCheckpoint) -> tuple[list[Insert], NewEvent]:
+def checkpoint_insert(
+    thread: UUID, checkpoint: NewCheckpoint, *, one_of_many: bool = False
+) -> tuple[list[Insert], NewEvent]:
     """Make the row of a checkpoint, the rows of its contents, and the event that names them.
+
+    `one_of_many`: the statement writes several, and the head of the thread becomes the last one.
 
     1. Check the size of the state; raises InvalidValue where it is too large.
     2. Move large values out of the delta, to the store that the agent chose.
@@ -71,10 +72,19 @@ def checkpoint_insert(thread: UUID, checkpoint: NewCheckpoint) -> tuple[list[Ins
     named = {"checkpoint": str(c.id), "number": c.number, "step": c.step, "seal": sealed}
     nodes = {"nodes": list(c.nodes), "next": list(c.next_nodes)}
     event = NewEvent(EventKind.CHECKPOINT_COMMITTED, {**named, **nodes}, c.created_by, v=2)
-    inserts = [Insert(_CHECKPOINT, row)]
+    digests = None
     if c.digests is not None and saved_digests.due(c.number, len(whole)):
-        whole_row = _WITH_DIGESTS.values(*row, digests=c.digests.to_bytes())
-        inserts = [Insert(_WITH_DIGESTS, whole_row)]
+        digests = c.digests.to_bytes()
+    if one_of_many:
+        own = {name: getattr(c, name) for name in OF_HEAD} | {
+            "next_nodes": names_json(tuple(c.next_nodes)),
+            "digests": digests,
+        }
+        inserts = [Insert(_ONE_OF_MANY, _ONE_OF_MANY.values(**row._asdict(), **own))]
+    elif digests is not None:
+        inserts = [Insert(_WITH_DIGESTS, _WITH_DIGESTS.values(*row, digests=digests))]
+    else:
+        inserts = [Insert(_CHECKPOINT, row)]
     if contents:
         inserts.append(Insert(CONTENT, content_params(contents)))
     return inserts, event

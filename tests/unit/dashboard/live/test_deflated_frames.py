@@ -29,9 +29,7 @@ class Sockets:
         """What both read of a frame; where it was `missed`, nothing is sent."""
         results: list[Any] = []
         for want in (self.deflated, self.plain):
-            event, whole = (
-                want.events(frame) if want.synced else want.first(frame, frozenset(frame.regions))
-            )
+            event, whole = want.events(frame)
             want.synced = True
             if missed:
                 event = whole()
@@ -46,7 +44,9 @@ def sockets() -> Sockets:
 
 
 def frame_after(last: Frame | None, seq: int, regions: dict[str, str]) -> Frame:
-    return Frame(TOPIC, seq, regions, last)
+    known = last.regions if last else {}
+    changed = {name: html for name, html in regions.items() if known.get(name) != html}
+    return Frame(TOPIC, seq, changed, regions, known if last else None)
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)

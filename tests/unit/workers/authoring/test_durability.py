@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import redis
 
 from workers.authoring.errors import GraphError
 from workers.authoring.graph import END, Graph, State
+from workers.code import registry
 from workers.node.context import Context
 
 
@@ -65,7 +67,7 @@ def test_the_durability_is_described_with_the_graph(
     assert {k: graph[k] for k in ("durability", "ttl") if k in graph} == described
 
 
-@pytest.mark.parametrize("durability", ["hot", "ephemeral"])
+@pytest.mark.parametrize("durability", ["ephemeral"])
 def test_what_no_worker_can_give_yet_is_refused_at_registration(
     make_bench: Any, durability: Any
 ) -> None:
@@ -73,3 +75,16 @@ def test_what_no_worker_can_give_yet_is_refused_at_registration(
     module = SimpleNamespace(__name__="chat", __file__=None, graph=graph)
     with pytest.raises(GraphError, match=f"durability='{durability}'.*can't give yet"):
         make_bench(module)
+
+
+def test_a_hot_agent_is_refused_while_the_hot_store_does_not_keep_what_it_acknowledges(
+    db: None, hot_store: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "discover", lambda _: iter([(_graph(durability="hot"), {}, [])]))
+    assert list(registry.load(["chat"])) == ["chat"]
+    hot_store.config_set("appendfsync", "everysec")
+    try:
+        with pytest.raises(GraphError, match=r"durability='hot'.*appendfsync always"):
+            registry.load(["chat"])
+    finally:
+        hot_store.config_set("appendfsync", "always")

@@ -1,0 +1,231 @@
+"""Drain the hot store: buffered steps become rows and chained events, each exactly once.
+
+The position of a drain is the thread's head: an entry names the checkpoint before its own, so it is
+the next one or it is not. Head and rows change in one statement, and only after its commit are the
+entries dropped from the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final, Never
+from uuid import UUID
+
+import structlog
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+
+from ..errors import LeaseLost
+from ..hot import streams
+from ..hot.streams import Entry
+from ..postgres.guarded_rows import handle_each
+from ..postgres.named_rows import fetch_named
+from ..records import Work
+from ..states import EventKind
+from .buffered_steps import BufferedStep, decode_step
+from .statement.checkpoint_rows import checkpoint_insert
+from .statement.moves import Move, NewEvent, head_sets, perform
+from .statement.searchable import channels_of, follow
+from .statement.text import EVENTS_AT_ONCE
+from .steps import leave
+
+log = structlog.get_logger("gatepost.hot")
+# Entries in one transaction: it holds the thread's row meanwhile.
+BATCH: Final = 500
+# Transactions that a sweep spends on one thread before it looks at the next.
+BATCHES_PER_SWEEP: Final = 10
+# Steps in one statement. Powers of two, so that few texts are prepared.
+_SIZES: Final = (16, 8, 4, 2, 1)
+
+
+def drain(thread: UUID, *, batches: int | None = None) -> int:
+    """Write the buffered steps of a thread, oldest first, a batch a transaction; how many.
+
+    Stops after `batches` of them. Inside of another transaction they are dropped from the stream
+    after its commit. Raises HotStoreAway.
+    """
+    drained, after = 0, ""
+    while batches is None or batches > 0:
+        entries = streams.entries_of(thread, after=after, at_most=BATCH)
+        if entries:
+            after = entries[-1].id
+            with transaction.atomic():
+                drained += _write(thread, entries)
+                transaction.on_commit(partial(streams.trim, thread, last=after), robust=True)
+        if len(entries) < BATCH:
+            break
+        batches = None if batches is None else batches - 1
+    return drained
+
+
+def drain_due() -> int:
+    """Drain every stream that has entries, for a while each; how many steps were written."""
+    due = [(thread, thread) for thread in streams.threads_with_entries()]
+    return handle_each("drained", due, lambda row: drain(row[0], batches=BATCHES_PER_SWEEP))
+
+
+def settle_stream(thread: UUID) -> tuple[UUID, UUID] | None:
+    """Drain a thread that is about to be taken from its worker, in the same transaction.
+
+    Until that ends nobody can append: what was acknowledged is written, and nothing comes after.
+    Locks the thread's row. A thread whose agent is not hot costs one read. Returns the head before
+    and after; None where nothing was buffered.
+    """
+    if connections[DEFAULT_DB_ALIAS].alias != DEFAULT_DB_ALIAS:
+        return None  # a play has no hot store
+    rows = fetch_named(
+        "SELECT th.head, th.last_seq FROM gp_thread th "
+        "JOIN gp_agent_version v ON v.id = th.agent_version_id "
+        "WHERE th.id = %s::uuid AND v.graph ->> 'durability' = 'hot' FOR NO KEY UPDATE OF th",
+        (thread,),
+    )
+    if not rows:
+        return None
+    # The one who opens it again has to know the event of the change that follows.
+    streams.close_stream(thread, seq=rows[0].last_seq + 1)
+    if not drain(thread):
+        return None
+    [now] = fetch_named("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))
+    return rows[0].head, now.head
+
+
+def write_steps(work: Work, entries: Sequence[bytes]) -> None:
+    """Write encoded steps that the hot store did not take, under the lease.
+
+    Raises LeaseLost: nothing of them was written.
+    """
+    with transaction.atomic():
+        row = _locked(work)
+        steps = [decode_step(content) for content in entries]
+        if steps[0].checkpoint.parent == row.head:
+            _write_following(work.thread, row.head, row.step, steps)
+            return
+    _give_up(work, row)
+
+
+def check_drained(work: Work) -> None:
+    """Raise LeaseLost where the thread is not where its worker has come to.
+
+    What the hot store has lost is recorded, and the thread given back.
+    """
+    row = _locked(work)
+    if row.head != work.head:
+        _give_up(work, row)
+
+
+def _locked(work: Work) -> Any:
+    """The thread's head under the lease; raises LeaseLost. In a transaction its row is locked."""
+    rows = fetch_named(
+        "SELECT head, number, step FROM gp_thread WHERE id = %s::uuid AND lease_token = %s::uuid "
+        "FOR NO KEY UPDATE",
+        (work.thread, work.token),
+    )
+    if not rows:
+        raise LeaseLost(thread=work.thread)
+    return rows[0]
+
+
+def _give_up(work: Work, row: Any) -> Never:
+    """Record the steps that the hot store has lost, and give the thread back at its head."""
+    why = "The hot store has lost them."
+    log.error("steps.lost", thread=str(work.thread), first=row.number + 1, last=work.number)
+    data = {"first": row.number + 1, "last": work.number, "why": why}
+    leave(
+        work,
+        EventKind.THREAD_HANDED_BACK,
+        reason="the hot store has lost steps",
+        events=[NewEvent(EventKind.STEPS_LOST, data, work.owner)],
+    )
+    raise LeaseLost(thread=work.thread)
+
+
+def _write(thread: UUID, entries: Sequence[Entry]) -> int:
+    """Write those of these entries that are not written yet; how many."""
+    rows = fetch_named(
+        "SELECT head, step FROM gp_thread WHERE id = %s::uuid FOR NO KEY UPDATE", (thread,)
+    )
+    if not rows:
+        return 0  # the thread is gone, and its entries with it
+    [row] = rows
+    steps = _not_written(thread, row.head, [decode_step(entry.content) for entry in entries])
+    fitting = _following(row.head, steps)
+    _write_following(thread, row.head, row.step, fitting)
+    if lost := steps[len(fitting) :]:
+        _note_lost(thread, lost, why="The thread has moved on without them.")
+    return len(fitting)
+
+
+def _write_following(thread: UUID, head: UUID, step: int, steps: Sequence[BufferedStep]) -> None:
+    """Write steps that follow this head, at this step, of a locked thread."""
+    for some in _grouped(steps):
+        if perform(_move(thread, head, step, some)) is None:
+            raise AssertionError("the head of a locked thread has moved")
+        head, step = some[-1].checkpoint.id, some[-1].checkpoint.step
+
+
+def _not_written(thread: UUID, head: UUID, steps: Sequence[BufferedStep]) -> Sequence[BufferedStep]:
+    """The steps after those that were written before: an answer was lost, or a trim."""
+    if steps[0].checkpoint.parent == head:
+        return steps
+    ids = [step.checkpoint.id for step in steps]
+    known = {
+        row.id
+        for row in fetch_named(
+            "SELECT id FROM gp_checkpoint WHERE thread_id = %s::uuid AND id = ANY(%s::uuid[])",
+            (thread, ids),
+        )
+    }
+    return [step for step in steps if step.checkpoint.id not in known]
+
+
+def _following(head: UUID, steps: Sequence[BufferedStep]) -> Sequence[BufferedStep]:
+    """The steps that follow the head without a gap."""
+    ids = [head, *(step.checkpoint.id for step in steps)]
+    for i, (before, step) in enumerate(zip(ids, steps, strict=False)):
+        if step.checkpoint.parent != before:
+            return steps[:i]
+    return steps
+
+
+def _grouped(steps: Sequence[BufferedStep]) -> Iterator[Sequence[BufferedStep]]:
+    """The steps in groups that one statement each can write."""
+    first = 0
+    while first < len(steps):
+        for size in _SIZES:
+            some = steps[first : first + size]
+            if size == 1 or (len(some) == size and _go_together(some)):
+                break
+        yield some
+        first += len(some)
+
+
+def _go_together(steps: Sequence[BufferedStep]) -> bool:
+    """Answer True if one statement can write these steps: few events, nothing searchable."""
+    events = sum(1 + len(step.before) + len(step.events) for step in steps)
+    return events <= EVENTS_AT_ONCE and not channels_of(steps[0].version)
+
+
+def _move(thread: UUID, head: UUID, step: int, steps: Sequence[BufferedStep]) -> Move:
+    """The move that makes these steps, the first of which follows `head`, the thread's newest."""
+    move = Move(thread, "th.head = %s::uuid", (head,))
+    last = steps[-1].checkpoint
+    head_sets(move, last)
+    for each in steps:
+        inserts, committed = checkpoint_insert(thread, each.checkpoint, one_of_many=True)
+        move.inserts += inserts
+        move.events += [*each.before, committed, *each.events]
+    if len(steps) == 1:
+        follow(move, last, head=head, version=steps[0].version)
+    move.express("version", "th.version + %s::bigint", len(steps))
+    numbers = [step, *(each.checkpoint.step for each in steps)]
+    move.express("n_steps", "th.n_steps + %s::bigint", sum(b > a for a, b in pairwise(numbers)))
+    return move
+
+
+def _note_lost(thread: UUID, steps: Sequence[BufferedStep], *, why: str) -> None:
+    """Record that buffered steps can't be written; nothing after them pretends to follow."""
+    first, last = steps[0].checkpoint, steps[-1].checkpoint
+    data: dict[str, Any] = {"first": first.number, "last": last.number, "why": why}
+    log.error("steps.lost", thread=str(thread), **data)
+    perform(Move(thread, events=[NewEvent(EventKind.STEPS_LOST, data, last.created_by)]))

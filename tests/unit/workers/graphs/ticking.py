@@ -1,0 +1,53 @@
+"""An agent of small steps, durable or hot, that can stop, ask, act and end."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from workers.authoring.graph import END, Append, Gate, Graph, State, Tool, Way, tool
+from workers.node.context import Context
+
+
+class Ticks(State):
+    until: int = 10
+    asks_at: int = -1
+    n: int = 0
+    size: int = 10
+    log: Annotated[list[str], Append()] = []
+
+
+def shown(n: int) -> None:
+    """Look at the world while a number is shown; tests put their own in place."""
+
+
+@tool("tick.publish")
+def publish(n: int, *, key: str) -> dict[str, Any]:
+    """Show a number outside."""
+    shown(n)
+    return {"shown": n}
+
+
+TOOLS: dict[str, Tool] = {"tick.publish": publish}
+
+
+def ticking(durability: Any, name: str = "ticking") -> Graph:
+    """A graph that counts up to `until`, and asks and publishes once at `asks_at`."""
+    graph = Graph(name, Ticks, durability=durability)
+
+    def onwards(state: Ticks) -> Way | str:
+        if state.n == state.asks_at:
+            return "ask"
+        return Way("tick", "not there yet") if state.n < state.until else END
+
+    @graph.node(then=onwards, ways=("tick", "ask", END))
+    def tick(state: Ticks, ctx: Context) -> dict[str, Any]:
+        if state.n % 3 == 0:
+            ctx.think(f"now {state.n}")
+        return {"n": state.n + 1, "log": [f"{state.n} ".ljust(state.size, "x")]}
+
+    @graph.node(then="tick", gate=True)
+    def ask(state: Ticks, ctx: Context) -> dict[str, Any]:
+        ctx.effect(publish, {"n": state.n}, gate=Gate("Publish?"))
+        return {"log": ["published"], "asks_at": -1}
+
+    return graph

@@ -1,0 +1,212 @@
+"""The ledger of a hot agent: small steps wait in the hot store, everything else drains them first.
+
+A step is buffered where it only moves the state on. A call, a gate, an effect, a message, a stop
+and the end go to PostgreSQL, after all that was buffered before them: nothing outside rests on what
+PostgreSQL does not have. The hot store says whether an append came in time; who has the thread is
+PostgreSQL's to say, so a refused append is settled there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+import structlog
+from django.db import transaction
+
+from checkpoints import leases, store
+from checkpoints.durabilities import HOT
+from checkpoints.errors import LeaseLost
+from checkpoints.hot import streams
+from checkpoints.queries.states import keyframes
+from checkpoints.records import Work
+from checkpoints.states import Status
+from checkpoints.store import NewCheckpoint, NewEvent
+
+from .ledger import DatabaseLedger, Ledger
+from .step import Agent
+
+log = structlog.get_logger("gatepost.worker")
+# Steps in one append, and how long the first of them may wait for it.
+WINDOW: Final = 10
+WINDOW_SECONDS: Final = 0.005
+# How often a wish, a message and the lease are looked for between steps that PostgreSQL sees late.
+LOOK_SECONDS: Final = 0.2
+# What neither reads nor writes the thread's own past.
+_BESIDE: Final = frozenset(
+    (
+        *("agent", "approvals", "artifact", "artifact_path", "asks_before_nodes", "cache"),
+        *("cached", "channel_cipher", "clock", "code", "config", "has_faulty_keys", "held_off"),
+        *("hold_off", "inputs", "may_block", "open_artifact", "pause_reason"),
+        *("recorded", "reusable", "signals", "terms", "thoughts", "trace"),
+    )
+)
+
+
+def ledger_for(agent: Agent | None, work: Work) -> tuple[Ledger, Work]:
+    """The ledger for a lease, and the work once what a former lease buffered is drained.
+
+    Raises LeaseLost, HotStoreAway.
+    """
+    if agent is not None and agent.graph.durability == HOT and work.status is Status.RUNNING:
+        ledger = HotLedger(work)
+        return cast("Ledger", ledger), ledger.work
+    if work.crash_count:
+        # Its code may have been hot: what a killed worker buffered comes first.
+        with transaction.atomic():
+            moved = store.settle_stream(work.thread)
+        if moved is not None:
+            work = _as_it_is_now(work)
+    return DatabaseLedger(), work
+
+
+class HotLedger:
+    """A ledger that appends steps to the thread's stream; for one lease."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self._behind = DatabaseLedger()
+        self._waiting: list[bytes] = []  # encoded, not appended yet
+        self._since = 0.0  # when the first of them came
+        self._buffered = False  # whether the stream has, or may have, entries
+        self._number: int | None = None  # of the last entry; None while it may not append
+        self._looked = time.monotonic()
+        self._open()
+        if self._buffered:
+            store.drain(work.thread)
+            self._buffered = False
+            self.work = _as_it_is_now(work)
+
+    def __getattr__(self, name: str) -> Any:
+        method: Callable[..., Any] = getattr(self._behind, name)
+        if name in _BESIDE:
+            self.__dict__[name] = method
+            return method
+
+        def settled(*args: Any, **kwargs: Any) -> Any:
+            self._settle()
+            return method(*args, **kwargs)
+
+        self.__dict__[name] = settled
+        return settled
+
+    def commit(
+        self,
+        work: Work,
+        checkpoint: NewCheckpoint,
+        *,
+        before: Sequence[NewEvent] = (),
+        events: Sequence[NewEvent] = (),
+        **more: Any,
+    ) -> None:
+        """Buffer a step; commit one that is more than that, or too large, after those before it."""
+        follows = checkpoint.source == "step" and checkpoint.parent == work.head
+        if follows and self._number is not None and not any(more.values()) and not work.crash_count:
+            entry, delta_bytes = store.encode_step(work, checkpoint, before=before, events=events)
+            if len(entry) <= store.BUFFERED_BYTES_MAX:
+                self._buffer(checkpoint, entry, delta_bytes)
+                return
+        self._settle()
+        self._behind.commit(work, checkpoint, before=before, events=events, **more)
+        self._looked = time.monotonic()
+        if self._number is None and work.status is Status.RUNNING:
+            self._open()
+
+    def over_budget(self, work: Work) -> str:
+        """As the database's ledger says it; the budget of a fork counts what was buffered."""
+        if work.base is not None and not self._behind.has_no_budget:
+            self._settle()
+        return self._behind.over_budget(work)
+
+    def close(self) -> None:
+        """Let nobody append by this lease any more."""
+        self._number = None
+        try:
+            streams.close_stream(self.work.thread, seq=self.work.last_seq)
+        except streams.HotStoreAway as error:
+            log.warning("hot.not_closed", error=str(error))
+
+    def _open(self) -> None:
+        """Open the thread's stream for this lease; without it steps are committed."""
+        work = self.work
+        try:
+            self._number, entries = streams.open_stream(
+                work.thread, token=work.token, seq=work.last_seq
+            )
+        except streams.Fenced:
+            # A person's change has closed it and came to nothing: the next commit knows more.
+            self._number = None
+        else:
+            self._buffered = self._buffered or bool(entries)
+
+    def _buffer(self, checkpoint: NewCheckpoint, entry: bytes, delta_bytes: int) -> None:
+        """Take a step as done, and append it with others where they come quickly."""
+        work, now = self.work, time.monotonic()
+        self._since = self._since if self._waiting else now
+        self._waiting.append(entry)
+        work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
+        work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
+        work.next_nodes = tuple(checkpoint.next_nodes)
+        work.unfolded += keyframes.weight(delta_bytes)
+        work.unfolded_rows += 1
+        if len(self._waiting) >= WINDOW or now - self._since >= WINDOW_SECONDS:
+            self._append()
+        if now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            if not store.refresh(work):
+                raise LeaseLost(thread=work.thread)
+
+    def _append(self) -> None:
+        """Append the steps that wait; where that is refused, write them to PostgreSQL."""
+        if not self._waiting:
+            return
+        work, entries = self.work, self._waiting
+        if self._number is not None:
+            try:
+                self._number = self._appended(entries)
+            except streams.Fenced:
+                self._number = None
+            else:
+                self._waiting, self._buffered = [], True
+                return
+        store.drain(work.thread)
+        store.write_steps(work, entries)
+        self._waiting, self._buffered = [], False
+        self._look()
+        self._open()
+
+    def _look(self) -> None:
+        """Learn the thread's version and its newest event, but no news: a step has not seen them.
+
+        A step that waits is left only if there are none since it began.
+        """
+        seen = self.work.wake_seq
+        if not store.refresh(self.work):
+            raise LeaseLost(thread=self.work.thread)
+        self.work.wake_seq = seen
+
+    def _appended(self, entries: Sequence[bytes]) -> int:
+        """Append; a full stream is drained first."""
+        work, number = self.work, self._number or 0
+        try:
+            return streams.append(work.thread, token=work.token, after=number, entries=entries)
+        except streams.Full:
+            store.drain(work.thread)
+            return streams.append(work.thread, token=work.token, after=number, entries=entries)
+
+    def _settle(self) -> None:
+        """Bring everything that was buffered to PostgreSQL, where the lease is then checked."""
+        self._append()
+        if self._buffered:
+            store.drain(self.work.thread)
+            self._buffered = False
+            store.check_drained(self.work)
+
+
+def _as_it_is_now(work: Work) -> Work:
+    """The work under the same lease after its thread's head moved; raises LeaseLost."""
+    result = leases.held(work.thread, token=work.token, workspace=work.workspace)
+    if result is None:
+        raise LeaseLost(thread=work.thread)
+    return result
