@@ -24,7 +24,7 @@ from .fleet import (
     Worker,
 )
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
-from .overview import Budget, BudgetBand, DayFigure, FoldedDay
+from .overview import Budget, BudgetBand, Figure, FigureChange, FoldedUnit
 from .threads import (
     AgentAnnouncement,
     AgentVersion,

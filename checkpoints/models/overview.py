@@ -1,4 +1,4 @@
-"""Figures by day, and budgets by month."""
+"""Figures by hour and day, and budgets by month."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ SCOPES = ("workspace", "agent", "team")
 AT_FULL = ("notify", "stop")
 
 
-class DayFigure(models.Model):
-    """A figure of one day (UTC) by agent, name and team; a cache that is made anew.
+class Figure(models.Model):
+    """A figure of one hour or day (UTC) by agent, name and team; a cache that is made anew.
 
-    `name` is the model of what was spent, and the node of what failed.
+    `unit` is hour or day, `at` its beginning. `name` is the model of what was spent, and the node
+    of what failed.
     """
 
-    pk = models.CompositePrimaryKey("workspace_id", "day", "figure", "agent", "name", "team")
+    pk = models.CompositePrimaryKey("workspace_id", "unit", "at", "figure", "agent", "name", "team")
     workspace_id = models.UUIDField()
-    day = models.DateField()
+    unit = models.CharField(max_length=4)
+    at = models.DateTimeField()
     figure = models.CharField(max_length=20)
     agent = models.CharField(max_length=100)
     name = models.CharField(max_length=200, blank=True)
@@ -28,19 +30,36 @@ class DayFigure(models.Model):
     cost = models.DecimalField(max_digits=18, decimal_places=6)
 
     class Meta:
-        db_table = "gp_day_figure"
+        db_table = "gp_figure"
 
 
-class FoldedDay(models.Model):
-    """A day whose figures are in DayFigure, and since when; days without figures as well."""
+class FoldedUnit(models.Model):
+    """An hour or day whose figures are in Figure, and since when; also one without figures."""
 
-    pk = models.CompositePrimaryKey("workspace_id", "day")
+    pk = models.CompositePrimaryKey("workspace_id", "unit", "at")
     workspace_id = models.UUIDField()
-    day = models.DateField()
-    folded_at = models.DateTimeField(db_default=Now())
+    unit = models.CharField(max_length=4)
+    at = models.DateTimeField()
+    folded_at = models.DateTimeField()
 
     class Meta:
-        db_table = "gp_folded_day"
+        db_table = "gp_folded_unit"
+
+
+class FigureChange(models.Model):
+    """An hour or day in which a thread ended that goes on again, by the trigger gp_figure_changed.
+
+    The row is gone once the figures are added up again.
+    """
+
+    pk = models.CompositePrimaryKey("workspace_id", "unit", "at", "id")
+    workspace_id = models.UUIDField()
+    unit = models.CharField(max_length=4)
+    at = models.DateTimeField()
+    id = models.UUIDField()
+
+    class Meta:
+        db_table = "gp_figure_change"
 
 
 class Budget(models.Model):

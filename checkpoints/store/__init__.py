@@ -89,7 +89,7 @@ from .keyframes import (
     write_keyframe,
 )
 from .overview.budget_bands import band_data, reach_bands
-from .overview.day_figures import Turn, fold_due
+from .overview.figures import Turn, fold_due
 from .rollbacks import (
     cancel_and_undo,
     fail_and_undo,

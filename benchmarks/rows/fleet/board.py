@@ -191,7 +191,7 @@ def grown(raw: Raw, few: int, many: int, measured: Measured) -> None:
     connection.close()  # its plans were made for empty tables
     before = overviews()
     fill(raw, many - few, first=few)
-    raw.execute("DELETE FROM gp_folded_day")  # their days have other figures now
+    raw.execute("DELETE FROM gp_folded_unit")  # their days have other figures now
     connection.close()
     after = overviews()
     measured.values["overview"] = max(after[period] / before[period] for period in PERIODS)

@@ -1,14 +1,14 @@
 """Work and spending of a workspace's threads over time, by hour or day (UTC).
 
-Days that the sweep has added up are read from there, the others are counted now; both by the same
-statement. Threads count on the day they ended, by how they stand now; spending on the day a call
-ended.
+Days and then hours that the sweep has added up are read from there, the others are counted now; all
+by the same statement. Threads count on the day they ended, by how they stand now; spending on the
+day a call ended.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
@@ -75,12 +75,9 @@ def figures(
 ) -> list[FigureRow]:
     """The figures from `low` until before `high`, both on a whole `unit`.
 
-    Two statements: the days that are added up, and the rest, which is counted now.
+    Two statements: what is added up, and the rest, which is counted now.
     """
-    added_up: list[FigureRow] = []
-    if unit == DAY:
-        low, folded = _folded(workspace, low, high, agent=agent)
-        added_up = folded
+    low, added_up = _folded(workspace, low, high, unit=unit, agent=agent)
     if low >= high:
         return added_up
     params = {"workspace": workspace, "agent": agent, "low": low, "high": high, "unit": unit}
@@ -116,14 +113,18 @@ def spent_between(workspace: UUID, low: datetime, high: datetime) -> list[Spent]
 
 
 def _folded(
-    workspace: UUID, low: datetime, high: datetime, *, agent: str = "", figure: str = ""
+    workspace: UUID,
+    low: datetime,
+    high: datetime,
+    *,
+    unit: str = DAY,
+    agent: str = "",
+    figure: str = "",
 ) -> tuple[datetime, list[FigureRow]]:
-    """The beginning of the first day that is not added up, and the rows of those before it."""
-    last = (high - timedelta(microseconds=1)).date()
-    params = {"workspace": workspace, "first": low.date(), "last": last}
+    """The beginning of what is not added up, and the rows of what is before it."""
+    params = {"workspace": workspace, "low": low, "high": high, "unit": unit}
     result = rows(SQL.folded, params | {"agent": agent, "figure": figure})
-    days = [until for until, *_ in result]
-    return midnight(days[0]), [FigureRow(*row) for _, *row in result if row[0] is not None]
+    return result[0][0], [FigureRow(*row) for _, *row in result if row[0] is not None]
 
 
 def midnight(day: date) -> datetime:

@@ -65,19 +65,36 @@ SELECT date_trunc(%(unit)s, x.at, 'UTC') AS at, x.figure, x.agent, x.name, x.tea
   sum(x.n)::bigint AS n, sum(x.tokens)::bigint AS tokens, sum(x.cost) AS cost
 FROM ({every}) x GROUP BY 1, 2, 3, 4, 5
 
--- unfolded -- The first day of a range that is not added up yet, or the day after its last.
-SELECT coalesce((SELECT min(d.day)::date FROM generate_series(
-  %(first)s::timestamp, %(last)s::timestamp, interval '1 day') AS d (day)
-  WHERE NOT EXISTS (SELECT 1 FROM gp_folded_day f
-    WHERE f.workspace_id = %(workspace)s::uuid AND f.day = d.day::date)), %(last)s::date + 1)
+-- unfolded_day -- The first day of a range that is not added up yet, or its end; its beginning by hour.
+SELECT CASE %(unit)s::text WHEN 'hour' THEN %(low)s::timestamptz ELSE coalesce((SELECT min(d.at) FROM (
+  SELECT generate_series(%(low)s::timestamptz, %(high)s::timestamptz - interval '1 microsecond',
+    interval '1 day', 'UTC') AS at
+  EXCEPT SELECT f.at FROM gp_folded_unit f WHERE f.workspace_id = %(workspace)s::uuid
+    AND f.unit = 'day' AND f.at >= %(low)s::timestamptz) d), %(high)s::timestamptz) END
 
--- folded -- The first day that is not added up, and the figures of the days before it, if any.
-SELECT u.day AS until, f.day::timestamp AT TIME ZONE 'UTC' AS at, f.figure, f.agent, f.name, f.team,
-  f.n, f.tokens, f.cost
-FROM ({unfolded}) AS u (day) LEFT JOIN gp_day_figure f ON f.workspace_id = %(workspace)s::uuid
-  AND f.day >= %(first)s::date AND f.day < u.day
-  AND (%(agent)s::text = '' OR f.agent = %(agent)s::text)
+-- unfolded_hour -- The first hour behind these days that is not added up as it now is, or the end.
+SELECT coalesce((SELECT min(h.at) FROM (
+  SELECT generate_series(day.until, %(high)s::timestamptz - interval '1 microsecond',
+    interval '1 hour') AS at
+  EXCEPT (SELECT f.at FROM gp_folded_unit f WHERE f.workspace_id = %(workspace)s::uuid
+      AND f.unit = 'hour' AND f.at >= day.until
+    EXCEPT SELECT x.at FROM gp_figure_change x WHERE x.workspace_id = %(workspace)s::uuid
+      AND x.unit = 'hour' AND x.at >= day.until)) h), %(high)s::timestamptz)
+
+-- folded -- Up to when a range is added up by days, then by hours; the figures up to there, if any.
+WITH day AS MATERIALIZED (SELECT ({unfolded_day}) AS until),
+hour AS MATERIALIZED (SELECT ({unfolded_hour}) AS until FROM day)
+SELECT hour.until, date_trunc(%(unit)s::text, f.at, 'UTC') AS at, f.figure, f.agent, f.name, f.team,
+  sum(f.n)::bigint AS n, sum(f.tokens)::bigint AS tokens, sum(f.cost) AS cost
+FROM day CROSS JOIN hour LEFT JOIN LATERAL (
+  SELECT * FROM gp_figure d WHERE d.workspace_id = %(workspace)s::uuid AND d.unit = 'day'
+    AND d.at >= %(low)s::timestamptz AND d.at < day.until
+  UNION ALL
+  SELECT * FROM gp_figure h WHERE h.workspace_id = %(workspace)s::uuid AND h.unit = 'hour'
+    AND h.at >= day.until AND h.at < hour.until) f
+  ON (%(agent)s::text = '' OR f.agent = %(agent)s::text)
   AND (%(figure)s::text = '' OR f.figure = %(figure)s::text)
+GROUP BY 1, 2, 3, 4, 5, 6
 
 -- spent_between -- What was spent in a range of time by agent and team.
 SELECT x.agent, x.team, sum(x.tokens)::bigint AS tokens, sum(x.cost) AS cost FROM ({spent}) x

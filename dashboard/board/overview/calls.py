@@ -65,8 +65,9 @@ class OverviewFigures(MemberView):
         responses={200: OverviewAnswer, **refusals(422)},
         parameters=call_parameters(CHOICES),
         summary="Figures over time: threads, waits, decisions, failures, cost",
-        description="The figures of the page. Days before today are added up and renewed every "
-        "half hour; today is counted now.",
+        description="The figures of the page. Hours and days that are past are added up, and again "
+        "when a thread that ended in them goes on; what else changes, such as another team, shows "
+        "within half an hour. The present hour is counted now.",
     )
     def get(self, request: Request) -> Response:
         """The page's figures by name."""

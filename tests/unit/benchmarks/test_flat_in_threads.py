@@ -14,7 +14,7 @@ from django.test import Client
 from benchmarks import inbox
 from benchmarks.ground import workspace
 from benchmarks.rows.fleet import fill
-from checkpoints import queries
+from checkpoints import queries, store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("real_db")]
 FEW, MANY = 1_000, 10_000
@@ -88,3 +88,25 @@ def test_what_is_at_work_and_decided_is_read_by_indexes_alone() -> None:
     [decided] = [one for one in reads if "gp_decision" in one.sql]
     assert 0 < decided.rows["gp_decision"] < MANY / 250, decided.rows
     assert decided.rows["gp_approval"] == decided.rows["gp_decision"]
+
+
+# By figure (started, three ends, spent on three models) and team: five, and none.
+ALIKE = 7 * 6
+
+
+def test_figures_are_read_by_hour_and_day_and_threads_of_the_last_hour_counted() -> None:
+    with connected() as raw:
+        fill.fill(raw, MANY)
+    while store.fold_due():
+        pass
+    client = Client()
+    client.force_login(inbox.reviewer(), "dashboard.identity.backends.Passwords")
+    for period, units in (("24h", 24), ("7d", 7 + 24), ("30d", 30 + 24)):
+        reads = reads_of(client, f"/overview/?period={period}")
+        [added_up] = [one for one in reads if "gp_figure" in one.rows]
+        assert 0 < added_up.rows["gp_figure"] <= units * ALIKE
+        [counted] = [one for one in reads if "WITH RECURSIVE ended" in one.sql]
+        # Each is read where it began, ended and called: a day has 333 of them.
+        assert 0 < counted.rows["gp_thread"] <= 3 * 2 * MANY / 30 / 24, counted
+        others = [one for one in reads if one not in (added_up, counted)]
+        assert {one.rows.get("gp_activity", 0) for one in others} == {0}

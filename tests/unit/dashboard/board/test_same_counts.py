@@ -76,7 +76,7 @@ def test_all_pages_count_the_same_threads(cast: Cast, is_added_up: bool) -> None
         rows("SET session_replication_role = DEFAULT")
         while store.fold_due():
             pass
-        assert rows("SELECT count(*) FROM gp_day_figure") != [(0,)]
+        assert rows("SELECT count(*) FROM gp_figure") != [(0,)]
     counts, html = board(cast)
     assert counts == TOP
     assert f"{sum(CHILDREN.values())} children not listed" in html

@@ -16,7 +16,7 @@ from approvals.policies.budgets import announce_budgets
 from approvals.verification import proof
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
-from checkpoints.store.overview import day_figures
+from checkpoints.store.overview import figures
 from dashboard.administration.retention import SetRetention, set_retention
 from dashboard.records.background import retention, verification
 from tests.support.cast import admin_of
@@ -94,8 +94,8 @@ ALONE = [
           store.carry_on_erasures),
     Alone("budgets", _budget, _is_there("gp_budget_band", "budget_id"),
           ("gp_budget_band", "budget_id"), run=lambda: announce_budgets(owner="worker:1")),
-    Alone("figures", _past_days, _is_there("gp_folded_day", "workspace_id"),
-          ("gp_folded_day", "workspace_id"), run=store.fold_due),
+    Alone("figures", _past_days, _is_there("gp_folded_unit", "workspace_id"),
+          ("gp_folded_unit", "workspace_id"), run=store.fold_due),
     Alone("retired", _outdated, _is_there("gp_erased", "id"), ("gp_erasure", "thread_id"),
           ("gp_thread", "id"), retention.apply_rules),
 ]  # fmt: skip
@@ -106,7 +106,7 @@ ALONE = [
 def test_all_others_go_on_beside_a_failing_one(
     real_db: str, monkeypatch: pytest.MonkeyPatch, kind: Alone
 ) -> None:
-    monkeypatch.setattr(day_figures, "MOST_SECONDS", 60.0)
+    monkeypatch.setattr(figures, "MOST_SECONDS", 60.0)
     for index in (0, -1):  # in whatever order they come, once it is not the last
         due = [kind.make() for _ in range(FOUR)]
         failing = due[index]

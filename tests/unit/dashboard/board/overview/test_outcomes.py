@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ import pytest
 from checkpoints import leases, store
 from checkpoints.queries.overview import figures as ground
 from checkpoints.states import EventKind
-from dashboard.board.overview.figures import figure
+from dashboard.board.overview.figures import all_figures, figure
 from dashboard.board.overview.period import period_of
 from dashboard.board.overview.reads import Overview
 from tests.support.cast import Cast
@@ -151,7 +152,8 @@ def test_a_lost_worker_saves_what_is_recorded_and_unpriced_calls_count_their_tok
     assert table(cast, "teams") == [{"team": "growth", "calls": 2, "tokens": 47, "cost": "0.5"}]
 
 
-def test_days_that_are_added_up_tell_the_same_and_are_renewed(cast: Cast) -> None:
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_days_that_are_added_up_tell_the_same_and_are_renewed(cast: Cast, is_noted: bool) -> None:
     agent = make_agent("payments")
     for _ in range(3):
         lived(cast, agent, EventKind.THREAD_SUCCEEDED, "2")
@@ -171,21 +173,77 @@ def test_days_that_are_added_up_tell_the_same_and_are_renewed(cast: Cast) -> Non
     while store.fold_due():
         pass
     assert {name: table(cast, name) for name in names} == counted
-    statement = "SELECT count(*) FROM gp_folded_day WHERE workspace_id = %s"
+    statement = "SELECT count(*) FROM gp_folded_unit WHERE workspace_id = %s AND unit = 'day'"
     assert one(statement, (cast.workspace,)) >= 91
     assert store.fold_due() == 0  # nothing is due twice
-    # A retry changes a day that is past; the next round renews it.
+    # A retry changes a day that is past; the next round renews it, at the latest half an hour on.
     store.retry(failed, actor=OPERATOR)
     assert table(cast, "failures") == counted["failures"]
-    rows_of("UPDATE gp_folded_day SET folded_at = folded_at - interval '1 hour'")
+    if not is_noted:
+        rows_of("DELETE FROM gp_figure_change")
+        rows_of("UPDATE gp_folded_unit SET folded_at = folded_at - interval '1 hour'")
     while store.fold_due():
         pass
     assert table(cast, "failures") == []
     # The cache may be lost.
-    rows_of("DELETE FROM gp_folded_day")
-    rows_of("DELETE FROM gp_day_figure")
+    rows_of("DELETE FROM gp_folded_unit")
+    rows_of("DELETE FROM gp_figure")
     assert next(row for row in table(cast, "spending") if row["calls"])["cost"] == "48"
     assert ground.midnight(look(cast).period.first) == look(cast).period.low
+
+
+def everything(cast: Cast) -> list[object]:
+    """All figures of each period, and what was spent this month."""
+    looks = [look(cast, name=name) for name in ("24h", "7d", "30d")]
+    now = datetime.now(UTC)
+    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    spent = ground.spent_between(cast.workspace, month, now)
+    return [
+        *(one.records() for look in looks for one in all_figures(look)),
+        sorted((one.agent, one.team, one.tokens, one.cost) for one in spent),
+    ]
+
+
+def apart_by_hours(hours: int) -> None:
+    """Let threads and calls be so far apart, in the order of their making, the first the newest."""
+    rows_of("SET session_replication_role = replica")
+    for name, columns in (
+        ("gp_thread", ("created_at", "status_since")),
+        ("gp_activity", ("finished_at",)),
+    ):
+        earlier = ", ".join(f"{one} = {one} - n.hours * interval '1 hour'" for one in columns)
+        rows_of(
+            f"UPDATE {name} x SET {earlier} FROM (SELECT id, {hours} * row_number() OVER "
+            f"(ORDER BY id) AS hours FROM {name}) n WHERE n.id = x.id"
+        )
+    rows_of("SET session_replication_role = DEFAULT")
+
+
+def test_hours_that_are_added_up_tell_the_same_at_each_moment(cast: Cast) -> None:
+    """Also after a retry of what failed hours ago, before the next round of the sweep."""
+    agent = make_agent("payments")
+    failed = lived(cast, agent, EventKind.THREAD_FAILED, "9")
+    rolled_back(cast, agent)
+    lived(cast, agent, EventKind.THREAD_SUCCEEDED, "2")
+    apart_by_hours(7)
+    counted = everything(cast)
+    while store.fold_due():
+        pass
+    of_hours = "FROM gp_figure WHERE workspace_id = %s AND unit = 'hour'"
+    assert one(f"SELECT count(*) {of_hours}", (cast.workspace,)) > 3
+    assert everything(cast) == counted
+    # Read where they are added up, and not counted once more.
+    rows_of("UPDATE gp_figure SET n = n + 100 WHERE unit = 'hour' AND figure = 'failed'")
+    assert sum(row["failed"] for row in table(cast, "throughput", "24h")) == 101
+    store.retry(failed, actor=OPERATOR)
+    retried = everything(cast)
+    assert sum(row["failed"] for row in table(cast, "throughput", "24h")) == 0
+    assert store.fold_due() >= 1
+    assert one("SELECT count(*) FROM gp_figure_change WHERE unit = 'hour'") == 0
+    assert everything(cast) == retried
+    # The cache may be lost.
+    rows_of("DELETE FROM gp_folded_unit WHERE unit = 'hour'")
+    assert everything(cast) == retried
 
 
 def test_another_workspace_counts_for_nothing(cast: Cast) -> None:
