@@ -47,7 +47,7 @@ class FoldedUnit(models.Model):
 
 
 class FigureChange(models.Model):
-    """An hour or day in which a thread ended that goes on again, by the trigger gp_figure_changed.
+    """An hour or day in which a thread ended that continues, noted by gp_figure_changed.
 
     The row is gone once the figures are added up again.
     """

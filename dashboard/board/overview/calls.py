@@ -66,7 +66,7 @@ class OverviewFigures(MemberView):
         parameters=call_parameters(CHOICES),
         summary="Figures over time: threads, waits, decisions, failures, cost",
         description="The figures of the page. Hours and days that are past are added up, and again "
-        "when a thread that ended in them goes on; what else changes, such as another team, shows "
+        "when a thread that ended in them continues; what else changes, such as a team, shows "
         "within half an hour. The present hour is counted now.",
     )
     def get(self, request: Request) -> Response:
