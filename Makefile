@@ -68,10 +68,10 @@ install-dev:
 	@$(BRING) requirements-dev.lock agents
 
 up: install  ## start everything and stay until Ctrl-C
-	@exec env PYTHONDONTWRITEBYTECODE= $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(MODEL:%=--model %) $(ARGS)
+	@exec $(PY) manage.py up --host $(HOST) --port $(PORT) --data-dir $(DATA) --workers $(WORKERS) $(MODEL:%=--model %) $(ARGS)
 
 demo: install
-	@exec env PYTHONDONTWRITEBYTECODE= $(PY) manage.py up --host 127.0.0.1 --port $(PORT) --data-dir .gatepost/demo --workers $(WORKERS) --fleet --model $(or $(MODEL),auto) $(ARGS)
+	@exec $(PY) manage.py up --host 127.0.0.1 --port $(PORT) --data-dir .gatepost/demo --workers $(WORKERS) --fleet --model $(or $(MODEL),auto) $(ARGS)
 
 test: install-dev
 	@$(PYTEST) -n 2 -m "not slow and not nightly" $(COMPUTING) $(PICK)

@@ -81,6 +81,9 @@ def refuse_conflicts(command: str) -> None:
 
 def _up() -> NoReturn:
     """Start everything, before Django reads settings that the flags decide."""
+    # A shell that lets Python write no bytecode would make each start compile 2,000 modules anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     from dashboard.operate.embedded import start
 
     code = start.main(sys.argv[2:])

@@ -35,21 +35,17 @@ class PageLoad:
         main = re.search(r'<main id="main"[^>]*>', self.html)
         if main is None:
             raise RuntimeError("the page has no main part")
-        seq, mark = (re.search(rf'data-{name}="([^"]*)"', main[0]) for name in ("seq", "mark"))
+        own, seq, mark = (_attribute(name, main[0]) for name in ("topic", "seq", "mark"))
         tags = [tag for tag in re.findall(r"<[^>]*>", self.html) if "data-region=" in tag]
         regions: list[dict[str, str]] = []
         topics: dict[str, int] = {}
         for tag in tags:
-            region, topic = (
-                re.search(rf'data-{name}="([^"]*)"', tag)[1]  # type: ignore[index]
-                for name in ("region", "topic")
-            )
-            own = self.html.index(tag) > self.html.index(main[0])
-            topics.setdefault(topic, int(seq[1]) if own and seq else 0)
+            region, topic = _attribute("region", tag), _attribute("topic", tag)
+            topics[topic] = int(seq) if topic == own else 0
             if "data-refetch" not in tag:
-                regions.append({"id": region, "topic": topic})
+                regions.append({"id": region, "topic": topic, "mark": _attribute("mark", tag)})
         join = {"type": "join", "regions": regions, "topics": topics, "inflates": inflates}
-        return json.dumps(join | {"mark": mark[1] if mark else ""})
+        return json.dumps(join | {"mark": mark})
 
     def take(self, data: str | bytes) -> None:
         """Count a message, and take over what it shows."""
@@ -61,3 +57,8 @@ class PageLoad:
         self.regions |= message["regions"]
         if message["topic"].startswith("thread:"):
             self.seq = message["seq"]
+
+
+def _attribute(name: str, tag: str) -> str:
+    match = re.search(rf'data-{name}="([^"]*)"', tag)
+    return match[1] if match else ""

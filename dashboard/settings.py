@@ -292,7 +292,7 @@ TEMPLATES = [
         "NAME": "django",
         "DIRS": [import_path.templates_folder()],
         "OPTIONS": {
-            "builtins": ["dashboard.html.templatetags.forms"],
+            "builtins": ["dashboard.html.templatetags.forms", "dashboard.live.marks"],
             "loaders": [("django.template.loaders.cached.Loader", api.LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",

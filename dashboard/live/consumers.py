@@ -51,13 +51,13 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
         if message.get("workspace") and message["workspace"] != str(workspace):
             raise OtherWorkspace
         seqs = dict(message.get("topics") or {})
-        query: dict[str, set[str]] = defaultdict(set, {str(name): set() for name in seqs})
+        query: dict[str, dict[str, str]] = defaultdict(dict, {str(name): {} for name in seqs})
         entries = message.get("regions") or []
         if len(entries) > MAX_REGIONS:
             raise BadJoin("too many regions")
         for entry in entries:
             name, region = str(entry["topic"]), str(entry["id"])
-            query[name].add(region)
+            query[name][region] = str(entry.get("mark") or "")
             if "seq" in entry:
                 seqs.setdefault(name, entry["seq"])
         if len(query) > MAX_TOPICS:
@@ -67,14 +67,15 @@ def read_join(text: str | None, *, workspace: UUID) -> dict[topics.Topic, Want]:
         for name, ids in query.items():
             topic = topics.parse(name, workspace=workspace)
             known = regions.of_topic(topic.kind)
-            if not ids <= known:
-                raise BadJoin(f"no region {sorted(ids - known)[0][:80]!r} of {name[:80]!r}")
+            if not ids.keys() <= known:
+                raise BadJoin(f"no region {sorted(ids.keys() - known)[0][:80]!r} of {name[:80]!r}")
             seq = _seq(seqs.get(name))
             # After a frame the page shows something newer than what it was made from.
             wants[topic] = Want(
                 frozenset(ids),
                 seq,
-                shown=shown if str(seq) in (made, "0") else "",
+                marks={region: mark for region, mark in ids.items() if mark},
+                shown=shown if str(seq) == made else "",
                 inflates=message.get("inflates") is True,
             )
     except (BadJoin, OtherWorkspace):

@@ -16,6 +16,8 @@ from functools import cached_property
 from json import dumps
 from typing import Any
 
+from .marks import region_mark
+
 Event = dict[str, Any]
 Send = Callable[[Event], Awaitable[None]]
 
@@ -37,20 +39,29 @@ def _ended(html: str) -> bytes:
 class Frame:
     """News of one topic, encoded once for all sockets that get the same.
 
-    `changed` are the regions that differ from the frame before, which had the regions `before`.
+    `changed` are the regions that differ from those of the frame before, the `last`. One of which
+    only ages differ stays as it was sent.
     """
 
     def __init__(
-        self,
-        topic: str,
-        seq: int,
-        changed: Mapping[str, str],
-        regions: Mapping[str, str],
-        before: Mapping[str, str] | None = None,
+        self, topic: str, seq: int, regions: Mapping[str, str], last: Frame | None = None
     ) -> None:
-        self.topic, self.seq, self.changed, self.regions = topic, seq, changed, regions
-        before = before or {}
-        self._base = {region: before[region] for region in changed if region in before}
+        self.topic, self.seq = topic, seq
+        self.marks = {region: region_mark(html) for region, html in regions.items()}
+        before: Mapping[str, str] = last.regions if last else {}
+        known = last.marks if last else {}
+        self.changed = {r: html for r, html in regions.items() if known.get(r) != self.marks[r]}
+        self.regions: dict[str, str] = {r: self.changed.get(r, before.get(r, "")) for r in regions}
+        self._base = {region: before[region] for region in self.changed if region in before}
+        self._parts: dict[tuple[frozenset[str], bool], Event] = {}
+
+    def part(self, names: frozenset[str], *, deflated: bool) -> Event:
+        """Some of the regions, for a socket that was sent none before."""
+        key = names, deflated
+        if key not in self._parts:
+            html = {region: text for region, text in self.regions.items() if region in names}
+            self._parts[key] = self._deflate(html, {}) if deflated else self._encode(html)
+        return self._parts[key]
 
     def _encode(self, regions: Mapping[str, str]) -> Event:
         return event_of(
@@ -76,25 +87,25 @@ class Frame:
         """The regions that changed, as text."""
         return self.whole if len(self.changed) == len(self.regions) else self._encode(self.changed)
 
-    @cached_property
+    @property
     def whole(self) -> Event:
         """All regions, as text: for a socket that has not seen the frame before."""
-        return self._encode(self.regions)
+        return self.part(frozenset(self.regions), deflated=False)
 
     @cached_property
     def deflated(self) -> Event:
         """The regions that changed, for a socket that was sent them as they were before."""
         return self._deflate(self.changed, self._base) if self._base else self.deflated_alone
 
-    @cached_property
+    @property
     def deflated_alone(self) -> Event:
         """The regions that changed, for a socket whose page brought what they were before."""
-        return self._deflate(self.changed, {})
+        return self.part(frozenset(self.changed), deflated=True)
 
-    @cached_property
+    @property
     def deflated_whole(self) -> Event:
         """All regions, for a socket that has not seen the frame before."""
-        return self._deflate(self.regions, {})
+        return self.part(frozenset(self.regions), deflated=True)
 
 
 class Outbox:

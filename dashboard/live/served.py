@@ -54,24 +54,35 @@ class Look:
 class Want:
     """One socket's subscription to a topic; `seq` is the newest number it has shown.
 
-    `shown` is the digest of the state that its page was made from, where nothing came since.
-    One that `inflates` takes deflated frames; of the regions in `sent` it has the newest HTML.
+    `marks` are those of the regions as its page brought them. `shown` is the digest of the state
+    that the page was made from, where nothing came since: it stands for regions that the page
+    fetches. One that `inflates` takes deflated frames; of the regions in `sent` it has the newest
+    HTML.
     """
 
     regions: Regions
     seq: int = 0
     synced: bool = False
+    marks: Mapping[str, str] = field(default_factory=dict)
     shown: str = ""
     inflates: bool = False
     sent: Regions = frozenset()
 
+    def unproven(self, frame: Frame) -> Regions:
+        """The regions of a frame of which no mark says that the page shows the same."""
+        return frozenset(r for r, mark in frame.marks.items() if self.marks.get(r) != mark)
+
+    def first(self, frame: Frame, names: Regions) -> tuple[Event, Callable[[], Event]]:
+        """The event with these regions of the first frame, and the one with all of it."""
+        self.sent = names if self.inflates else frozenset()
+        event = frame.part(names, deflated=self.inflates)
+        return event, lambda: frame.deflated_whole if self.inflates else frame.whole
+
     def events(self, frame: Frame) -> tuple[Event, Callable[[], Event]]:
-        """The event of a frame for this socket, and the one where it has missed those before."""
+        """The event of a later frame, and the one where the socket has missed those before."""
         if not self.inflates:
-            return frame.event if self.synced else frame.whole, lambda: frame.whole
-        if not self.synced:
-            event, self.sent = frame.deflated_whole, self.regions
-        elif frame.changed.keys() <= self.sent:
+            return frame.event, lambda: frame.whole
+        if frame.changed.keys() <= self.sent:
             event = frame.deflated
         else:
             event, self.sent = frame.deflated_alone, self.sent | frame.changed.keys()
@@ -114,7 +125,8 @@ class Served:
         self.memo: dict[str, Any] = {}
         self.mark: Any = None
         self.seq = 0
-        self.dirty = self.afresh = False
+        self.dirty = self.afresh = self.unsure = False
+        self._late: set[Member] = set()  # joined after the newest look began
         self.task: asyncio.Task[None] | None = None
         self.free_at = 0.0
 
@@ -123,17 +135,19 @@ class Served:
         return [member for members in self._groups.values() for member in members]
 
     def add(self, member: Member, want: Want) -> None:
-        """Follow; catches up immediately when the socket's page is older than the last frame."""
+        """Follow; catches up immediately where its page shows less than the last frame."""
         group = member.reader.roles, want.regions
         self._groups[group][member] = want
+        self._late.add(member)
         frame = self.frames.get(group)
         if frame is None:
             self._begin()
-        elif frame.seq > want.seq:
-            self._give({member: want}, frame, None)
+        else:
+            self._give({member: want}, frame, news=False)
 
     def drop(self, member: Member) -> bool:
         """Follow no more; returns whether nobody does."""
+        self._late.discard(member)
         # In all groups: its roles may have changed since it came.
         for group, members in tuple(self._groups.items()):
             members.pop(member, None)
@@ -156,7 +170,9 @@ class Served:
 
     async def _work(self) -> None:
         try:
-            while self._groups and (self.dirty or self._groups.keys() - self.frames.keys()):
+            while self._groups and (
+                self.dirty or self.unsure or self._groups.keys() - self.frames.keys()
+            ):
                 pause = self.free_at - time.monotonic()
                 if pause > 0:
                     await asyncio.sleep(pause)
@@ -168,8 +184,11 @@ class Served:
         # Taken before the look: a poke that comes during it asks for one more.
         poked, self.dirty = self.dirty, False
         afresh, self.afresh = self.afresh, False
+        unsure, self.unsure = self.unsure, False
+        self._late.clear()
         groups = set(self._groups)
-        known = self.mark if groups <= self.frames.keys() and not afresh else None
+        is_same = groups <= self.frames.keys() and not afresh and not unsure
+        known = self.mark if is_same else None
         wanted: dict[Roles, Regions] = defaultdict(frozenset)
         for roles, regions in groups:
             wanted[roles] |= regions
@@ -181,7 +200,7 @@ class Served:
             self.free_at = time.monotonic() + MAX_INTERVAL
             # Sockets of a group that has no frame wait for the next hint or poll.
             for group in groups - self.frames.keys():
-                self.frames[group] = Frame(self.topic.name, 0, {}, {})
+                self.frames[group] = Frame(self.topic.name, 0, {})
             self.mark = None
             return
         cost = time.monotonic() - began
@@ -189,36 +208,45 @@ class Served:
         self.free_at = began + min(max(least, COST_FACTOR * cost), MAX_INTERVAL)
         if look is not None:
             # Not poked: a newcomer is the reason to look, and the others have this state.
-            unmoved = not poked and look.mark is not None and look.mark == self.mark
-            self._publish(look, groups, idle=groups & self.frames.keys() if unmoved else set())
+            idle = not poked and look.mark is not None and look.mark == self.mark
+            self._publish(look, groups, idle=idle)
 
-    def _publish(self, look: Look, groups: set[Group], *, idle: set[Group]) -> None:
+    def _publish(self, look: Look, groups: set[Group], *, idle: bool) -> None:
         # Two processes may read in one microsecond, a database may fail over: never backwards.
         self.mark, self.seq = look.mark, max(self.seq, look.seq)
-        before = self.frames
-        self.frames = {group: before[group] for group in idle}
-        for roles, regions in groups - idle:
+        before, self.frames = self.frames, {}
+        for roles, regions in groups:
             html = {r: look.html[roles][r] for r in regions if r in look.html[roles]}
-            last = before.get((roles, regions))
-            changed = (
-                html
-                if last is None
-                else {r: text for r, text in html.items() if last.regions.get(r) != text}
-            )
-            before_it = last.regions if last else None
-            self.frames[roles, regions] = Frame(self.topic.name, self.seq, changed, html, before_it)
-        for group in groups - idle:
-            self._give(self._groups.get(group, {}), self.frames[group], before.get(group))
+            frame = Frame(self.topic.name, self.seq, html, before.get((roles, regions)))
+            self.frames[roles, regions] = frame
+        for group in groups:
+            frame = self.frames[group]
+            news = group in before and (not idle or bool(frame.changed))
+            self._give(self._groups.get(group, {}), frame, news=news)
 
-    def _give(self, members: Mapping[Member, Want], frame: Frame, last: Frame | None) -> None:
-        name, seq = self.topic.name, frame.seq
+    def _give(self, members: Mapping[Member, Want], frame: Frame, *, news: bool) -> None:
+        """Send a frame to those that lack it; where it is `news`, all that follow already do."""
+        seq, state = frame.seq, digest_of(self.topic.name, self.mark)
         for member, want in tuple(members.items()):
-            if seq < want.seq or (last is None and seq == want.seq):
-                continue  # its page was made from this state or a newer one
-            if want.shown and want.shown == digest_of(name, self.mark):
-                want.synced, want.seq, want.shown = True, seq, ""
-                continue
-            want.shown = ""
-            event, whole = want.events(frame)
-            want.synced, want.seq = True, seq
-            member.outbox.offer(name, event, whole=whole)
+            if want.synced:
+                if not news:
+                    continue
+                event, whole = want.events(frame)
+            elif unproven := want.unproven(frame):
+                differ = want.marks.keys() & unproven
+                if seq <= want.seq and differ and member in self._late:
+                    # Which of the two is newer? Only a look after the page's own tells.
+                    self.unsure = True
+                    self._begin()
+                    continue
+                if seq < want.seq or (seq == want.seq and not differ and not news):
+                    continue  # its page was made from this state or a newer one
+                event, whole = want.first(frame, unproven)
+            else:
+                event, whole = want.first(frame, unproven)
+                # Empty: what the page fetches by itself has no mark, and may be older.
+                if seq <= want.seq or want.shown == state or (want.regions and not want.seq):
+                    event = None
+            want.synced, want.seq, want.shown = True, seq, ""
+            if event is not None:
+                member.outbox.offer(self.topic.name, event, whole=whole)

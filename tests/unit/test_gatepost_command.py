@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.machinery
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +51,27 @@ def test_the_names_are_those_of_the_packages() -> None:
     files = [*ROOT.glob("*/__init__.py"), *ROOT.glob("agents/*/__init__.py")]
     packages = {file.parent.name for file in files} - aside
     assert packages == set(PACKAGES)
+
+
+START = """
+import os, sys
+import gatepost_command
+from dashboard.operate.embedded import start
+
+def main(_arguments):
+    print(sys.dont_write_bytecode, os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    return 0
+
+start.main, sys.argv = main, ["gatepost", "up"]
+gatepost_command.main()
+"""
+
+
+def test_a_start_keeps_bytecode_whatever_the_shell_says() -> None:
+    """Without it each start compiles some 2,000 modules, in each process that it starts."""
+    shell = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", START]
+    result = subprocess.run(
+        command, env=shell, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert result.stdout == "False None\n"

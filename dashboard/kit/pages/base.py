@@ -113,12 +113,12 @@ def show(
     roles = actor(request).roles
     if request.method == "GET" and wants_regions(request):
         return _regions(request, page, roles)
-    seq = page.seq  # read first: the page is never older than its number
+    seq, topic = page.seq, regions.topic_name(page)  # read first: never older than its number
     mark = ""
     if regions.live_topics()[page.topic].by_clock:
-        mark = f"{seq}:{digest_of(regions.topic_name(page), page.mark)}"
+        mark = f"{seq}:{digest_of(topic, page.mark)}"
     context = regions.context(page, template, roles)
-    context |= {"live_seq": seq, "live_mark": mark} | (extra or {})
+    context |= {"live_topic": topic, "live_seq": seq, "live_mark": mark} | (extra or {})
     return render(request, template, context, status=status)
 
 

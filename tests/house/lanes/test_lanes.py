@@ -100,11 +100,3 @@ def test_files_stay_together_and_in_order() -> None:
     """Fixtures of a module are made once, and Playwright's loop comes after all other tests."""
     for lane in ALL_LANES:
         assert {"loadfile", "--no-loadscope-reorder"} <= set(pytest_arguments(lane)), lane
-
-
-@pytest.mark.parametrize("target", ["up", "demo"])
-def test_bytecode_is_kept_whatever_the_shell_says(target: str) -> None:
-    """Without it each start compiles some 2,000 modules, which takes twice as long as the start."""
-    command = ["make", "--dry-run", "--no-print-directory", target]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert re.search(r"exec env PYTHONDONTWRITEBYTECODE= \S+ manage\.py up ", printed)

@@ -119,14 +119,12 @@
       if (!answer.ok) throw new Error(answer.status);
       const { seq, regions: html } = await answer.json();
       if (location.href !== at) return true; // of the checkpoint or query that was shown before
-      const main = document.querySelector("main [data-topic]")?.dataset.topic;
-      const latest = typeof seq === "object" ? seq : { [main]: seq };
       for (const id in html) {
         // What was pushed while we asked is newer than the answer.
         const topic = document.getElementById(id)?.dataset.topic, known = seqs.get(topic) ?? -1;
-        if (known <= (latest[topic] ?? before.get(topic) ?? known)) queue(id, html[id]);
+        if (known <= (seq[topic] ?? before.get(topic) ?? known)) queue(id, html[id]);
       }
-      for (const topic in latest) seqs.set(topic, Math.max(latest[topic], seqs.get(topic) ?? -1));
+      for (const topic in seq) seqs.set(topic, Math.max(seq[topic], seqs.get(topic) ?? -1));
       failures = 0;
       return true;
     } catch {
@@ -137,9 +135,10 @@
   }
 
   function join() {
-    const main = document.getElementById("main");
+    const { topic: own, seq: made, mark } = document.getElementById("main").dataset;
     for (const el of regions()) {
-      if (!seqs.has(el.dataset.topic)) seqs.set(el.dataset.topic, main.contains(el) ? Number(main.dataset.seq) || 0 : 0);
+      const { topic } = el.dataset;
+      if (!seqs.has(topic)) seqs.set(topic, topic === own ? Number(made) : 0);
       if (el.dataset.say) said.set(el.id, el.dataset.say);
     }
     const pushed = regions().filter((el) => !("refetch" in el.dataset));
@@ -148,8 +147,9 @@
       type: "join",
       workspace,
       inflates,
-      mark: main.dataset.mark,
-      regions: pushed.map((el) => ({ id: el.id, topic: el.dataset.topic })),
+      mark,
+      // A region has the mark of what the page brought until something newer is painted.
+      regions: pushed.map((el) => ({ id: el.id, topic: el.dataset.topic, mark: el.dataset.mark })),
       topics: Object.fromEntries([...topics].map((topic) => [topic, seqs.get(topic)])),
     }));
   }

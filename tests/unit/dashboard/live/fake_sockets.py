@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 from dashboard.live.frames import Event, Outbox
 from dashboard.live.hub import Hub
+from dashboard.live.marks import region_mark
 from dashboard.live.served import Look, Member, Regions, Roles, Want
 from dashboard.wire.topics import Topic
 
@@ -109,11 +110,14 @@ class Bench:
         regions: frozenset[str] = HEAD,
         roles: Roles = OPERATOR,
         key: str = "k",
+        brought: Mapping[str, str] | None = None,
     ) -> tuple[Socket, Member]:
+        """A socket of a page with this number that has `brought` these regions."""
         socket = Socket()
         member = Member(key, Person(roles), Outbox(socket.send))
         self.hub.enter(member)
-        self.hub.join(member, {TOPIC: Want(regions, seq)})
+        marks = {region: region_mark(html) for region, html in (brought or {}).items()}
+        self.hub.join(member, {TOPIC: Want(regions, seq, marks=marks)})
         return socket, member
 
     def hint(self) -> None:

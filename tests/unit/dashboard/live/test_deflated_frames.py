@@ -29,7 +29,9 @@ class Sockets:
         """What both read of a frame; where it was `missed`, nothing is sent."""
         results: list[Any] = []
         for want in (self.deflated, self.plain):
-            event, whole = want.events(frame)
+            event, whole = (
+                want.events(frame) if want.synced else want.first(frame, frozenset(frame.regions))
+            )
             want.synced = True
             if missed:
                 event = whole()
@@ -44,9 +46,7 @@ def sockets() -> Sockets:
 
 
 def frame_after(last: Frame | None, seq: int, regions: dict[str, str]) -> Frame:
-    known = last.regions if last else {}
-    changed = {name: html for name, html in regions.items() if known.get(name) != html}
-    return Frame(TOPIC, seq, changed, regions, known if last else None)
+    return Frame(TOPIC, seq, regions, last)
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)

@@ -13,6 +13,7 @@ from django.conf import settings
 from checkpoints import queries, store
 from checkpoints.states import EventKind
 from dashboard.live import regions
+from dashboard.live.marks import region_mark
 from dashboard.wire.topics import Topic, parse
 from tests.contract.things import make_incident
 from tests.support.cast import Cast
@@ -76,6 +77,11 @@ def region_ids(html: str) -> list[str]:
     return [name for name in matches if not regions.regions()[name].personal]
 
 
+def unmarked(html: str) -> str:
+    """A page without the marks of its regions, which fragments do not have."""
+    return re.sub(r'data-mark="[0-9a-f]{12}" (?=data-region=)', "", html)
+
+
 def steady(look: Callable[[], Iterator[tuple[str, bool]]]) -> None:
     """Ages are written in words of now: a second that passes between two looks is no difference."""
     for _ in range(3):
@@ -112,7 +118,8 @@ def test_fragment_and_push_are_parts_of_the_page(
             pushed = regions.render(pages[regions.topic_of(region)], region, roles)
             # What depends on the person who looks is fetched, never pushed.
             own = "data-refetch" in fragment.partition(">")[0]
-            yield region, fragment in html and (own or fragment == pushed)
+            marked = f'data-mark="{region_mark(pushed)}" data-region="{region}"' in html
+            yield region, fragment in unmarked(html) and (own or (fragment == pushed and marked))
 
     steady(look)
 
@@ -127,7 +134,7 @@ def test_a_variant_s_fragments_are_parts_of_it(cast: Cast, ids: dict[str, str], 
         names = region_ids(html)
         polled = client.get(path, headers={"X-Gatepost-Regions": ",".join(names)}).json()
         for region in names:
-            yield region, polled["regions"][region] in html
+            yield region, polled["regions"][region] in unmarked(html)
 
     steady(look)
     assert "data-refetch" in client.get(path).content.decode()
@@ -210,7 +217,7 @@ def test_every_region_of_the_templates_is_known_and_the_other_way_round() -> Non
     wanted = set()
     for name, region in regions.regions().items():
         text = (folder / region.template).read_text()
-        partial = f"{{% partialdef {name} inline %}}"
+        partial = f"{{% partialdef {name} inline %}}{{% region %}}"
         assert partial in text, name
         part = re.search(rf'{re.escape(partial)}\s*{{% include "([^"]+)" %}}', text)
         wanted.add((name, part[1] if part else region.template))
