@@ -9,6 +9,7 @@ from typing import Any, Final
 from checkpoints.limits import NAME_MAX
 from checkpoints.records import Position
 from checkpoints.state import deltas
+from checkpoints.state.schema_texts import with_order
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
 from checkpoints.views import SignalRow
@@ -77,7 +78,7 @@ class Signals(Children):
         if taken is None and (left is None or left > 0):
             if settled:
                 step.ledger.events(step.work, step.take_events(), signals=settled)
-            raise SignalAwaited(name, form, until=until, seconds=left)
+            raise SignalAwaited(name, with_order(form), until=until, seconds=left)
         revision = step.revision(position, same=False)
         activity = self._new(position, "activity", WAIT, args, revision=revision)
         result: dict[str, Any] = {"timed_out": True}

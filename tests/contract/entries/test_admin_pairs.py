@@ -68,6 +68,7 @@ COMMANDS_OF_PAGES: Final = {
     "thread_code": "threads code",
     "thread_cancel": "threads cancel",
     "thread_input": "threads input",
+    "thread_signal": "threads signal",
     "thread_reveal": "threads reveal",
     "thread_verify": "verify",
     "thread_erase": "erase request",

@@ -17,7 +17,7 @@ from dashboard.threads.start import start_or_continue
 from tests.support.cast import Cast
 from tests.unit.dashboard.kit.test_second_person import approve, demand, request_of
 from tests.unit.workers.conftest import Bench, bench_of
-from tests.unit.workers.graphs import waits
+from tests.unit.workers.graphs import waits, waits_for_two
 from workers.external.announcement import Announcement
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("F10")]
@@ -111,8 +111,20 @@ def test_an_agent_that_works_elsewhere_takes_none(cast: Cast) -> None:
     assert (answer.status_code, "works elsewhere" in answer.json()["detail"]) == (409, True)
 
 
+PAYMENT = {
+    "type": "object",
+    "required": ["amount", "paid"],
+    "properties": {
+        "amount": {"type": "integer", "minimum": 1, "description": "Cents that were paid."},
+        "paid": {"type": "boolean"},
+        "by": {"type": "string", "enum": ["card", "bank"]},
+        "lines": {"type": "array", "items": {"type": "object"}},
+    },
+}
+
+
 def test_it_is_sent_by_hand_where_the_thread_waits(cast: Cast, bench: Bench) -> None:
-    thread = bench.start(form=FORM, seconds=3600)
+    thread = bench.start(form=PAYMENT, seconds=3600)
     client = cast.client("operator")
     page = f"/threads/{thread}/"
     assert "Send signal" not in client.get(page).content.decode()
@@ -120,17 +132,90 @@ def test_it_is_sent_by_hand_where_the_thread_waits(cast: Cast, bench: Bench) -> 
     shown = client.get(page).content.decode()
     assert "Waiting for the signal payment.settled until 20" in shown
     assert f"{page}signal/" in shown
-    form = client.get(f"{page}signal/").content.decode()
-    assert '<option value="payment.settled"' in form
-    refused = client.post(f"{page}signal/", {"name": SETTLED, "value": "{"})
+    answer = client.get(f"{page}signal/")
+    form = answer.content.decode()
+    assert '<input type="hidden" name="name" value="payment.settled">' in form
+    kinds = {field.name: field.kind for field in answer.context["fields"]}
+    assert kinds == {"f-amount": "integer", "f-paid": "bool", "f-by": "select", "f-lines": "json"}
+    assert "Cents that were paid" in form
+    version = str(bench.row(thread).version)
+    sent = {"name": SETTLED, "version": version, "f-amount": "0", "f-paid": ""}
+    refused = client.post(f"{page}signal/", sent)
     assert refused.status_code == 422
-    refused = client.post(f"{page}signal/", {"name": SETTLED, "value": '{"sum": 1}'})
-    assert refused.status_code == 422
-    assert "Amount: is required" in refused.content.decode()
-    sent = client.post(f"{page}signal/", {"name": SETTLED, "value": '{"amount": 2}'})
-    assert sent.status_code == 303
+    assert refused.context["errors"].keys() == {"amount", "paid"}
+    assert queries.waiting_signals(thread) == []
+    sent |= {"f-amount": "2", "f-paid": "true", "f-by": ""}
+    assert client.post(f"{page}signal/", sent | {"version": "1"}).status_code == 412
+    assert client.post(f"{page}signal/", sent).status_code == 303
     bench.advance(thread)
-    assert bench.state(thread)["notes"][0].startswith("paid {'amount': 2} by user:")
+    assert bench.state(thread)["notes"][0].startswith("paid {'paid': True, 'amount': 2} by user:")
+
+
+@pytest.mark.parametrize(
+    ("schema", "written", "wrong", "value"),
+    [
+        (FORM, '{"amount": 2}', '{"sum": 1}', {"amount": 2}),
+        (
+            PAYMENT | {"additionalProperties": {"type": "string"}},
+            *['{"amount": 2, "paid": true}', "7"],
+            {"amount": 2, "paid": True},
+        ),
+        ({"properties": {"a": {}}, "required": ["b"]}, '{"b": 1}', '{"a": 1}', {"b": 1}),
+        ({"properties": {"a": {}}, "anyOf": [{"required": ["b"]}]}, '{"b": 1}', "{}", {"b": 1}),
+        ({"type": "integer"}, "7", "seven", 7),
+        ({"type": "string"}, "{", "", "{"),
+        ({"type": ["object", "null"], "properties": {"a": {}}}, "null", "3", None),
+        (None, "[1, 2]", "[1", [1, 2]),
+        (None, "", "{", None),
+    ],
+)
+def test_what_inputs_cannot_say_is_written_in_one(
+    cast: Cast, bench: Bench, schema: Any, written: str, wrong: str, value: Any
+) -> None:
+    thread = bench.start(form=schema)
+    bench.advance(thread)
+    client, page = cast.client("operator"), f"/threads/{thread}/signal/"
+    assert [field.name for field in client.get(page).context["fields"]] == ["value"]
+    sent = {"name": SETTLED, "version": str(bench.row(thread).version)}
+    refused = client.post(page, sent | {"value": wrong})
+    assert refused.status_code == 422
+    assert [field.value for field in refused.context["fields"]] == [wrong]
+    assert [bool(field.error) for field in refused.context["fields"]] == [True]
+    assert client.post(page, sent | {"value": written}).status_code == 303
+    assert [row.value for row in queries.waiting_signals(thread)] == [value]
+
+
+def test_a_form_of_a_wait_that_is_over_sends_nothing(cast: Cast, bench: Bench) -> None:
+    thread = bench.start(form=PAYMENT, seconds=3600)
+    bench.advance(thread)
+    client, page = cast.client("operator"), f"/threads/{thread}/signal/"
+    before = client.post(page, {"name": SETTLED, "value": '{"amount": 3, "paid": false}'})
+    assert before.status_code == 303, "written as JSON before the wait began"
+    bench.advance(thread)
+    other = bench.start(beside="ask")
+    page = f"/threads/{other}/signal/"
+    answer = client.post(page, {"name": SETTLED, "f-amount": "4", "f-paid": "true"})
+    assert answer.status_code == 409
+    assert "no longer waits for this signal" in answer.content.decode()
+    assert queries.waiting_signals(other) == []
+
+
+def test_the_signal_is_chosen_where_it_waits_for_several(cast: Cast) -> None:
+    bench = bench_of(waits_for_two)
+    bench.workspace = cast.workspace
+    thread = bench.start()
+    bench.advance(thread)
+    client, page = cast.client("operator"), f"/threads/{thread}/signal/"
+    first, second = (client.get(f"{page}?name={n}") for n in ("payment.settled", "goods.arrived"))
+    in_order = ["f-amount", "f-by"]  # the author's, which the database does not keep
+    assert [field.name for field in first.context["fields"]] == in_order
+    assert [field.name for field in second.context["fields"]] == ["value"]
+    assert 'href="?name=goods.arrived"' in first.content.decode()
+    assert client.get(f"{page}?name=other").context["name"] in ("payment.settled", "goods.arrived")
+    assert client.post(page, {"name": "goods.arrived", "value": "3"}).status_code == 303
+    assert [(row.name, row.value) for row in queries.waiting_signals(thread)] == [
+        ("goods.arrived", 3)
+    ]
 
 
 def test_what_no_wait_took_is_shown(cast: Cast, bench: Bench) -> None:
