@@ -66,6 +66,7 @@ def test_a_run_of_market_research_is_few_bytes_an_event(
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("F15")
 @pytest.mark.parametrize("address", ["/", "/approvals/", "thread"])
 def test_a_page_with_its_first_frames_is_12_kb(
     live: LiveThread, address: str, record_property: Any
