@@ -96,13 +96,14 @@ def trim(thread: UUID, *, last: str) -> int:
     return int(_call("trim", thread, f"{milliseconds}-{int(counter) + 1}", str(thread)))
 
 
-def threads_with_entries() -> list[UUID]:
+def threads_with_entries(*, patience: float | None = None) -> list[UUID]:
     """The threads whose streams are not drained."""
-    return sorted(UUID(thread.decode()) for thread in _answer(lambda c: c.smembers(THREADS)))
+    members = _answer(lambda client: client.smembers(THREADS), patience)
+    return sorted(UUID(thread.decode()) for thread in members)
 
 
-def lag_of(threads: Sequence[UUID]) -> dict[UUID, Lag]:
-    """The lag of these threads."""
+def lag_of(threads: Sequence[UUID], *, patience: float | None = None) -> dict[UUID, Lag]:
+    """The lag of these threads; `patience` are the seconds to wait for a store that is away."""
 
     def read(client: redis.Redis) -> list[Any]:
         with client.pipeline(transaction=False) as pipeline:
@@ -113,13 +114,20 @@ def lag_of(threads: Sequence[UUID]) -> dict[UUID, Lag]:
             answers: list[Any] = pipeline.execute()
             return answers
 
-    (seconds, micros), *answers = _answer(read)
+    (seconds, micros), *answers = _answer(read, patience)
     now = seconds + micros / 1e6
     result: dict[UUID, Lag] = {}
     for thread, entries, oldest in zip(threads, answers[::2], answers[1::2], strict=True):
         age = now - int(oldest[0][0].partition(b"-")[0]) / 1000 if oldest else 0.0
         result[thread] = Lag(int(entries), max(0.0, age))
     return result
+
+
+def whole_lag() -> Lag:
+    """All entries that are not drained, and the age of the oldest; does not wait for the store."""
+    threads = threads_with_entries(patience=0)
+    lags = lag_of(threads, patience=0).values() if threads else ()
+    return Lag(sum(each.entries for each in lags), max((each.seconds for each in lags), default=0))
 
 
 def _fence(thread: UUID) -> str:
@@ -159,13 +167,14 @@ def _call(function: str, thread: UUID, *args: Any) -> Any:
         raise HotStoreAway(f"the hot store refuses: {text}") from error
 
 
-def _answer(ask: Any) -> Any:
+def _answer(ask: Any, patience: float | None = None) -> Any:
     """The answer of the hot store, asked again where it was lost: each call may be repeated."""
     from redis.exceptions import ConnectionError as Away
     from redis.exceptions import OutOfMemoryError
     from redis.exceptions import TimeoutError as Late
 
-    client, until = _client(settings.HOT_URL), time.monotonic() + PATIENCE
+    patience = PATIENCE if patience is None else patience
+    client, until = _client(settings.HOT_URL), time.monotonic() + patience
     while True:
         try:
             return ask(client)

@@ -51,8 +51,9 @@ def drain(thread: UUID, *, batches: int | None = None) -> int:
         if entries:
             after = entries[-1].id
             with transaction.atomic():
-                drained += _write(thread, entries)
+                # First, so that a page which the commit calls finds them in one place only.
                 transaction.on_commit(partial(streams.trim, thread, last=after), robust=True)
+                drained += _write(thread, entries)
         if len(entries) < BATCH:
             break
         batches = None if batches is None else batches - 1

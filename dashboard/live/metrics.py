@@ -23,6 +23,7 @@ from approvals import figures as approval_figures
 from approvals.anchors import sender
 from approvals.notify import queries as news
 from checkpoints.anchors.destinations import standings
+from checkpoints.hot.streams import HotStoreAway, Lag, whole_lag
 from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.queries.installation.event_feed import export_figures
 from workers.tracing.exporter import NAME as SPAN_EXPORT
@@ -100,7 +101,7 @@ def _installation() -> Iterator[Metric]:
     threads = thread_figures.figures()
     yield from _threads(threads)
     yield from _workers(threads)
-    yield from _delays(threads)
+    yield from _delays(threads, _hot_lag())
     yield from _approvals(approval_figures.figures())
     yield from _outbox(news.lag())
     yield from _verification(threads)
@@ -149,7 +150,7 @@ def _workers(figures: thread_figures.Figures) -> Iterator[Metric]:
     )
 
 
-def _delays(figures: thread_figures.Figures) -> Iterator[Metric]:
+def _delays(figures: thread_figures.Figures, lag: Lag | None) -> Iterator[Metric]:
     """Delays of background work: the sweep, timers, readers, buffered input."""
     if figures.unswept_seconds is not None:
         yield _gauge(
@@ -174,8 +175,18 @@ def _delays(figures: thread_figures.Figures) -> Iterator[Metric]:
         "drain_lag_seconds",
         "Age of the oldest entry that was accepted and is not yet part of its working thread.",
         "buffer",
-        [("input", figures.undrained_seconds)],
+        [("input", figures.undrained_seconds), *([("hot", lag.seconds)] if lag else [])],
     )
+    if lag is not None:
+        yield _gauge("hot_steps", "Steps that wait in the hot store.", lag.entries)
+
+
+def _hot_lag() -> Lag | None:
+    """The lag of the hot store; None while it does not answer."""
+    try:
+        return whole_lag()
+    except HotStoreAway:
+        return None
 
 
 def _approvals(figures: approval_figures.ApprovalFigures) -> Iterator[Metric]:

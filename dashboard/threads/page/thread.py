@@ -10,7 +10,9 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
+from checkpoints.durabilities import HOT
 from checkpoints.errors import NotFound
+from checkpoints.hot.streams import HotStoreAway, lag_of
 from checkpoints.states import EventKind, Status
 from checkpoints.views import (
     ActivityRow,
@@ -47,7 +49,8 @@ from dashboard.threads.page.rights import Class, Roles, actions_of, rights_of
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
 from dashboard.wording.model_settings import ConfigFact, config_facts
-from dashboard.wording.text import number
+from dashboard.wording.savings import counted
+from dashboard.wording.text import number, span
 from dashboard.wording.why import why_waiting
 
 CHECKPOINTS = 200  # read for the plan and the graph
@@ -319,6 +322,20 @@ class ThreadPage:
         return config_facts(self.config, now)
 
     @cached_property
+    def buffered(self) -> str:
+        """The steps that wait in the hot store, in words; empty of an agent that is not hot."""
+        if self.version.durability != HOT:
+            return ""
+        try:
+            lag = lag_of([self.id], patience=0)[self.id]
+        except HotStoreAway:
+            return "The hot store doesn’t answer: steps that wait there aren’t shown."
+        if not lag.entries:
+            return "All steps are in the database."
+        steps = counted(lag.entries, "step")
+        return f"{steps} not in the database yet, the first for {span(lag.seconds)}."
+
+    @cached_property
     def people(self) -> dict[str, str]:
         actors = [event.actor for event in self.events.rows]
         actors += [row.actor for rows in self.not_taken for row in rows]
@@ -346,6 +363,7 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "base_title": page.base_title,
         "verification": page.thread.integrity,
         "storage": page.storage,
+        "buffered": page.buffered,
         "saved": savings.shown(page.saved),
         "spent": savings.dollars(page.thread.cost, queries.unpriced_calls(page.thread)),
         "rights": rights_of(roles),
