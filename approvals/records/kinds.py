@@ -36,6 +36,7 @@ _OTHERS: Final = (
     EventKind.ROLLBACK_FINISHED,
     EventKind.ROLLBACK_RUN_ON,
     EventKind.INPUT_RECEIVED,
+    EventKind.SIGNAL_RECEIVED,
     *EFFECTS,
     EventKind.PAUSE_REQUESTED,
     EventKind.CODE_CHANGED,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -68,6 +69,18 @@ class Index:
 
 def indexes() -> list[Index]:
     return [Index(*row) for row in rows(_INDEXES)]
+
+
+def test_the_index_is_whole_wherever_making_it_anew_was_cut_short(real_db: str) -> None:
+    made = import_module("checkpoints.migrations.0005_signals_on_record")
+    for done in range(len(made.STATEMENTS) + 1):
+        for statement in (*made.STATEMENTS[:done], *made.STATEMENTS):
+            rows(statement)
+        left = rows(
+            "SELECT relname, indisvalid FROM pg_index JOIN pg_class ON oid = indexrelid "
+            "WHERE relname LIKE 'gp\\_event\\_notable%%'"
+        )
+        assert left == [("gp_event_notable", True)], done
 
 
 @pytest.mark.django_db

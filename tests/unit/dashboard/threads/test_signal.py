@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from approvals.policies import queries as queries_policies
+from approvals.records import Question, answer
 from checkpoints import queries, store
 from checkpoints.queries.event_log import NOT_TAKEN
 from dashboard.identity import tokens
@@ -286,3 +287,14 @@ def test_a_service_is_asked_nothing_and_a_persons_token_is(cast: Cast, bench: Be
     assert send(2, "signal").status_code == 200
     assert send(3, "read", "signal").status_code == 200
     assert [row.value for row in queries.waiting_signals(thread)] == [2, 3]
+
+
+@pytest.mark.requirement("A28")
+def test_the_records_say_who_sent_a_signal(cast: Cast, bench: Bench) -> None:
+    operator, thread = cast.actor("operator"), bench.start()
+    store.send_signal(thread, name=SETTLED, value={"invoice": "A-17"}, actor=operator.id)
+    store.send_signal(thread, name="other", value=None, actor="user:0/token:bank")
+    [row] = answer(Question(cast.workspace, text="A-17")).rows
+    assert (row.thread, row.kind, row.actor) == (thread, "signal.received", operator.id)
+    shown = cast.client("auditor").get("/admin/search/", {"q": "A-17"}).content.decode()
+    assert f"sent the signal {SETTLED}" in shown
