@@ -202,6 +202,21 @@ def acquire(
     return _take(move, thread, owner, EventKind.LEASE_ACQUIRED, seconds=seconds)
 
 
+def continue_thread(thread: UUID, *, owner: str, agents: Collection[str]) -> Work | None:
+    """succeeded or failed -> running for messages that wait in memory; None when there is nothing.
+
+    Only of an ephemeral thread of one of `agents`, whatever code it had: it has no checkpoint, its
+    head is its own id. Written without waiting for the flush, as by `acquire`.
+    """
+    rests = (
+        "th.status IN ('succeeded', 'failed') AND th.head = th.id AND NOT th.pinned "
+        f"AND th.agent = ANY(%s::text[]) AND {_FREE}"
+    )
+    move = Move(thread, rests, (list(agents),), unflushed=True)
+    move.to_status(Status.RUNNING)
+    return _take(move, thread, owner, EventKind.THREAD_CONTINUED, seconds=None)
+
+
 def take_over(
     thread: UUID, *, owner: str, code: Code | None = None, seconds: float | None = None
 ) -> Work | None:

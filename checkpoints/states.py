@@ -112,6 +112,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "deputy": ("text", "actor who may act for another one"),
     "deputy_name": ("text", "name of the deputy"),
     "device": ("text", "a device, by its id or its browser's name"),
+    "durability": ("text", "what is kept of the thread, where that is not all of it"),
     "effective_at": ("text", "when the decision takes effect"),
     "effects": ("list", "effects that had started"),
     "endpoint": ("text", "id of the endpoint"),
@@ -242,6 +243,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "stay": ("boolean", "true where one effect is undone and nothing else"),
     "stays": ("list", "effects that happened and stay"),
     "step": ("integer", "number of the step"),
+    "steps": ("integer", "how many steps a turn of an ephemeral thread took"),
     "subscription": ("text", "id of the subscription"),
     "surface": ("text", "page of the saved view"),
     "tables": ("list", "tables that are on record from here"),
@@ -313,7 +315,8 @@ class EventKind(_Kind):
     # Events that move a thread from one status to another.
     THREAD_STARTED = (
         "thread.started",
-        "agent agent_version title row checkpoint traceparent started_in waiting_on usage",
+        "agent agent_version title row checkpoint durability traceparent started_in waiting_on "
+        "usage",
         Proof.THREAD,
         Proof.CHECKPOINT,
     )
@@ -327,15 +330,20 @@ class EventKind(_Kind):
     )
     LEASE_ACQUIRED = "lease.acquired", "owner python gatepost"
     LEASE_TAKEN_OVER = "lease.taken_over", "owner python gatepost saved"
-    THREAD_HANDED_BACK = "thread.handed_back", "reason breaker"
+    THREAD_CONTINUED = "thread.continued", "owner python gatepost"
+    THREAD_HANDED_BACK = "thread.handed_back", "reason breaker usage steps"
     THREAD_SUSPENDED = "thread.suspended", "reason waits_for waiting_on", Proof.THREAD
     THREAD_SLEPT = "thread.slept", "reason seconds waiting_on", Proof.THREAD
     THREAD_WOKEN = "thread.woken", "by", Proof.THREAD
-    THREAD_PAUSED = "thread.paused", "reason by cap pause_at waiting_on budget", Proof.THREAD
+    THREAD_PAUSED = (
+        "thread.paused",
+        "reason by cap pause_at waiting_on budget usage steps",
+        Proof.THREAD,
+    )
     THREAD_RESUMED = "thread.resumed", "budget", Proof.THREAD
     THREAD_RETRIED = "thread.retried", "saved", Proof.THREAD
-    THREAD_SUCCEEDED = "thread.succeeded", "reason pause_at", Proof.THREAD
-    THREAD_FAILED = "thread.failed", "reason node path", Proof.THREAD
+    THREAD_SUCCEEDED = "thread.succeeded", "reason pause_at by usage steps", Proof.THREAD
+    THREAD_FAILED = "thread.failed", "reason node path by usage steps", Proof.THREAD
     THREAD_CANCELLED = "thread.cancelled", "reason unknown saved", Proof.THREAD
     THREAD_PARKED = "thread.parked", "reason waiting_on", Proof.THREAD
     STATE_EDITED = "state.edited", "changed reason", Proof.THREAD
@@ -670,8 +678,10 @@ TRANSITIONS: Final[dict[Status | None, dict[EventKind, Status]]] = {
         K.NODE_SKIPPED: S.QUEUED,
         **_CONTROL,
     },
-    S.SUCCEEDED: {K.ROLLBACK_STARTED: S.ROLLING_BACK},
+    # An ephemeral thread takes its next message there.
+    S.SUCCEEDED: {K.THREAD_CONTINUED: S.RUNNING, K.ROLLBACK_STARTED: S.ROLLING_BACK},
     S.FAILED: {
+        K.THREAD_CONTINUED: S.RUNNING,
         K.THREAD_RETRIED: S.QUEUED,
         K.STATE_EDITED: S.FAILED,
         K.NODE_SKIPPED: S.QUEUED,

@@ -11,7 +11,7 @@ from pydantic import Field, computed_field
 
 from .agent_versions import External
 from .breakers.rule import StoppedRow
-from .durabilities import DURABLE, Durability
+from .durabilities import DURABLE, EPHEMERAL, NOT_KEPT, Durability
 from .log.closed_threads import ErasedRow
 from .states import LIVE, Status
 
@@ -129,6 +129,17 @@ class ThreadRow:
     stuck: StuckRow | None = None
     stopped: StoppedRow | None = None
     erased: ErasedRow | None = None
+    durability: Durability = DURABLE
+
+    @property
+    def is_ephemeral(self) -> bool:
+        """Answer True if nothing of it is kept but its row, the begin and the end of its turns."""
+        return self.durability == EPHEMERAL
+
+    @property
+    def not_kept(self) -> str:
+        """The sentence that stands in the place of its history; empty of a thread that has one."""
+        return NOT_KEPT if self.is_ephemeral else ""
 
     @property
     def damage(self) -> VerificationRow | None:

@@ -327,6 +327,8 @@ GATEPOST_RUNTIME_ROLE = runtime_role(ROLE)
 # --- Valkey: doorbells and hints, never the truth ------------------------------------------------
 REDIS_URL = valkey.configured(str(PLACES.valkey_socket))
 BROKER = valkey.parse(REDIS_URL)
+# Who makes the client of it for the floors below: states of ephemeral threads lie there.
+VALKEY_CLIENT = "dashboard.wire.hints.client"
 # What hot agents buffer: on a server of its own, which neither evicts it nor stops doorbells.
 HOT_URL = valkey.configured_hot_store(str(PLACES.hot_socket))
 # Results across threads (`cached=`): bounded, and lost with a shrug.

@@ -13,16 +13,22 @@ from uuid import UUID
 from django.db import connection
 
 from checkpoints.postgres import reads as prepared
+from checkpoints.queries.overview.figures import COST_OF_TURNS
 
 from . import queries as queries_policies
 from .queries import CapRow, money
 
-# By the end that the database's clock gave an activity (index gp_activity_usage): its id begins
+# Of calls and of turns of ephemeral threads. By the end that the database's clock gave an activity
+# (index gp_activity_usage): its id begins
 # with the time of a worker, which may be days off.
 _DAY = """
-SELECT coalesce(sum((x.usage ->> 'cost')::numeric), 0) FROM gp_activity x
-{join} WHERE x.usage ? 'cost' AND x.finished_at >= date_trunc('day', statement_timestamp(), 'UTC')
-AND x.workspace_id = %(workspace)s::uuid {where}
+SELECT coalesce(sum(x.cost), 0) FROM (
+  SELECT x.thread_id, (x.usage ->> 'cost')::numeric AS cost FROM gp_activity x
+  WHERE x.usage ? 'cost' AND x.finished_at >= date_trunc('day', statement_timestamp(), 'UTC')
+  AND x.workspace_id = %(workspace)s::uuid
+  UNION ALL {turns} AND x.at >= date_trunc('day', statement_timestamp(), 'UTC')
+  AND x.workspace_id = %(workspace)s::uuid
+) x {join} {where}
 """
 _TOTAL = "SELECT coalesce(sum(th.cost), 0) FROM gp_thread th WHERE {where}"
 # A thread and all of its family tree: what it starts spends from the same purse.
@@ -37,9 +43,11 @@ _SPENT: Final = {
         where="th.workspace_id = %(workspace)s::uuid AND th.agent = %(agent)s::varchar"
     ),
     ("workspace", "total"): _TOTAL.format(where="th.workspace_id = %(workspace)s::uuid"),
-    ("thread", "day"): _DAY.format(join=_JOIN, where=f"AND {IN_TREE}"),
-    ("agent", "day"): _DAY.format(join=_JOIN, where="AND th.agent = %(agent)s::varchar"),
-    ("workspace", "day"): _DAY.format(join="", where=""),
+    ("thread", "day"): _DAY.format(turns=COST_OF_TURNS, join=_JOIN, where=f"WHERE {IN_TREE}"),
+    ("agent", "day"): _DAY.format(
+        turns=COST_OF_TURNS, join=_JOIN, where="WHERE th.agent = %(agent)s::varchar"
+    ),
+    ("workspace", "day"): _DAY.format(turns=COST_OF_TURNS, join="", where=""),
 }
 
 

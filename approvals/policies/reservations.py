@@ -125,6 +125,19 @@ def release(work: Work, position: Position) -> None:
         )
 
 
+def settle(work: Work, position: Position, cost: Decimal, tokens: int) -> None:
+    """Let a reservation hold what its call really took, until that is on record elsewhere.
+
+    It then ends with the lease, as any other.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_spend_reservation SET cost = %s::numeric, tokens = %s::bigint "
+            "WHERE thread_id = %s::uuid AND position = %s::varchar AND lease_token = %s::uuid",
+            (str(cost), tokens, work.thread, position_key(position), work.token),
+        )
+
+
 def position_key(position: Position) -> str:
     """The position within its thread as a text."""
     p = position

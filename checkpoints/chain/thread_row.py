@@ -88,6 +88,7 @@ class LoggedRow:
         self._row: dict[str, Any] | None = None
         self._sums = False
         self._tokens, self._cost = 0, Decimal(0)
+        self._steps = 0  # of turns that have no checkpoints
 
     def follow(self, event: Event, at_head: UUID | None) -> None:
         """Take over what an event records; `at_head` is the agent version of its checkpoint."""
@@ -124,6 +125,8 @@ class LoggedRow:
         if '"waiting_on"' in event.data:
             self._rests_with = deltas.decode(event.data).get("waiting_on")
             self._waiting = self._rests_with or self._waiting
+        if '"steps"' in event.data:
+            self._steps += deltas.decode(event.data).get("steps") or 0
         if '"usage"' in event.data:
             self._add(deltas.decode(event.data).get("usage") or {})
 
@@ -161,7 +164,7 @@ class LoggedRow:
             "the thread's agent": row.agent != (self._agent or row.described),
             "the thread's title": self._title not in (None, row.title),
             "the thread's status": row.status not in self._statuses,
-            "the number of the thread's steps": row.n_steps != n_steps,
+            "the number of the thread's steps": row.n_steps != n_steps + self._steps,
             "the plan of the thread's rollback": self._plan_differs(row),
             **self._steering(row),
         }

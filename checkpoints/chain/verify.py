@@ -10,6 +10,7 @@ from uuid import UUID
 
 import structlog
 
+from ..durabilities import EPHEMERAL
 from ..errors import NotFound
 from ..log.pins import pinned_after
 from ..postgres.named_rows import fetch_named
@@ -199,6 +200,11 @@ def _facts(thread: UUID) -> _Facts | None:
     )
 
 
+def is_ephemeral(event: Event) -> bool:
+    """Answer True if the event begins a thread that has no checkpoints."""
+    return bool(deltas.decode(event.data).get("durability") == EPHEMERAL)
+
+
 class _Verification:
     """One way through a thread's log, with all that its events name."""
 
@@ -286,7 +292,9 @@ class _Verification:
         """Take over what an event says of the thread's row."""
         if event.seq == 1:
             self._origin = (event.actor, None, None)
-        if event.kind in NAMING:
+        if event.kind == EventKind.THREAD_STARTED and is_ephemeral(event):
+            self._at_head = (self._log.ident, 0, 0, 0, 0, 0, "[]")
+        elif event.kind in NAMING:
             self._at_head = self._past.check_next(event)
             if event.kind == EventKind.THREAD_FORKED:
                 payload = deltas.decode(event.data)

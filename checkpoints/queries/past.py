@@ -10,6 +10,7 @@ from uuid import UUID
 import jsonpatch
 
 from .. import payloads
+from ..durabilities import NOT_KEPT
 from ..errors import CorruptHistory, NotFound
 from ..log.pins import accepted_after
 from ..postgres import reads as prepared
@@ -76,7 +77,9 @@ def checkpoint(
     """
     result = prepared.fetch(*checkpoint_query(thread_id, checkpoint_id)) if rows is None else rows
     if not result:
-        raise NotFound("There is no such checkpoint in this thread.")
+        # The head of an ephemeral thread is its own id.
+        ephemeral = checkpoint_id == thread_id
+        raise NotFound(NOT_KEPT if ephemeral else "There is no such checkpoint in this thread.")
     return checkpoint_of(result[0])
 
 

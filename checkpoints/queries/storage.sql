@@ -1,5 +1,7 @@
 -- storage -- Rows of a thread of each kind, and their bytes estimated from a sample of each.
-WITH th AS (SELECT id, agent_version_id, last_seq AS events, number + 1 AS checkpoints,
+-- The head of an ephemeral thread is its own id: it has no checkpoint.
+WITH th AS (SELECT id, agent_version_id, last_seq AS events,
+    number + 1 - (head = id)::integer AS checkpoints,
     greatest(1, ceil(last_seq / {sample}.0)::bigint) AS event_stride,
     greatest(1, ceil((number + 1) / {sample}.0)::integer) AS checkpoint_stride
   FROM gp_thread WHERE id = %s::uuid),

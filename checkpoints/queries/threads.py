@@ -11,6 +11,7 @@ from uuid import UUID
 
 from ..agent_versions import External
 from ..breakers.rule import STOPPED, STOPPED_BY, stopped_row
+from ..durabilities import DURABLE
 from ..errors import InvalidValue, NotFound
 from ..log.closed_threads import ERASED_OF, erased_row
 from ..postgres import reads as prepared
@@ -52,6 +53,7 @@ thread_of = Reader(
         "stuck": STUCK_OF,
         "stopped": STOPPED,
         "erased": ERASED_OF,
+        "durability": f"coalesce(v.graph ->> 'durability', '{DURABLE}')",
         "read_at": "statement_timestamp()",
     },
     decode={

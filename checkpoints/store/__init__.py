@@ -116,5 +116,6 @@ from .tree.reach import (
     reached,
     take_pause,
 )
+from .turns import Totals, leave_turn
 from .unknown_effects import effect_as_written, note_unknown, settle
 from .wakes import add_event, wake

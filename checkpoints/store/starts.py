@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 from uuid import UUID
@@ -10,12 +10,15 @@ from uuid import UUID
 from django.db import OperationalError, connection, transaction
 from uuid_utils.compat import uuid7
 
+from ..durabilities import EPHEMERAL
+from ..ephemeral import copies
+from ..ephemeral.copies import Copy, Point
 from ..errors import AlreadyStarted, NotAllowedNow, NotFound
 from ..log import control_columns
 from ..postgres.named_rows import fetch_named
 from ..queries.installation.model_configurations import DEPLOYED_MODEL
 from ..state import deltas
-from ..state.channels import Digests, reducers_of
+from ..state.channels import Append, Digests, reducers_of
 from ..state.encrypted import readers_of
 from ..state.model_configuration import deployed, joined_config
 from ..state.searchable import check_values, column_of, searchable_of
@@ -26,7 +29,14 @@ from .encrypted.values import sealed
 from .statement.announcements import announce
 from .statement.checkpoint_rows import checkpoint_insert
 from .statement.guards import CLOSED, check_texts
-from .statement.moves import NO_HASH, NewCheckpoint, NewEvent, encode_event, first_checkpoint
+from .statement.moves import (
+    NO_HASH,
+    Insert,
+    NewCheckpoint,
+    NewEvent,
+    encode_event,
+    first_checkpoint,
+)
 from .statement.text import thread_insert
 
 
@@ -46,8 +56,6 @@ def insert_thread(
     """
     inserts, committed = checkpoint_insert(thread, checkpoint)
     values: dict[str, Any] = {
-        "id": thread,
-        "chain_id": uuid7(),
         "head": checkpoint.id,
         "number": checkpoint.number,
         "step": checkpoint.step,
@@ -58,6 +66,14 @@ def insert_thread(
         **row,
     }
     event = NewEvent(kind, {**data, "checkpoint": committed.data}, checkpoint.created_by)
+    return insert_row(thread, values, event, inserts)
+
+
+def insert_row(
+    thread: UUID, row: Mapping[str, Any], event: NewEvent, inserts: Sequence[Insert] = ()
+) -> bool:
+    """Insert the row of a thread, its first event and rows beside them, as `insert_thread` does."""
+    values = {"id": thread, "chain_id": uuid7(), **row}
     raw, salt, digest = encode_event(event)
     text, names = thread_insert(tuple(values), _AS_SQL, (1,), tuple([row.into for row in inserts]))
     params = [*values.values()]
@@ -146,8 +162,9 @@ def start(
     4. If the name is taken, raise with the thread that has it; the key of 2 is rolled back.
 
     Without a title the thread has the automatic one, or its agent's name; its agent may replace
-    either. `config` (model, temperature, prompt texts) holds for the whole thread; what it leaves
-    out is as deployed now, and stays so. `traceparent` is the caller's trace context, for spans.
+    either. Of an ephemeral agent the state goes to memory (`start_ephemeral`). `config` (model,
+    temperature, prompt texts) holds for the whole thread; what it leaves out is as deployed now,
+    and stays so. `traceparent` is the caller's trace context, for spans.
     Returns the id. Raises NotFound, InvalidValue, AlreadyStarted (with thread=).
     """
     check_texts(title=title or automatic_title, name=name, pause_at=pause_at)
@@ -162,6 +179,14 @@ def start(
         "parent": parent,
     }
     thread = uuid7()
+    if version.graph.get("durability") == EPHEMERAL:
+        data, row = _started(version, control, title, "")
+        data |= {"traceparent": traceparent} if traceparent else {}
+        row |= {"workspace_id": workspace, "started_by": actor}
+        settled = joined_config(deployed(version.graph, version.model), config or {})
+        if not start_ephemeral(thread, version, state, config=settled, data=data, row=row):
+            raise AlreadyStarted(thread=_thread_named(name, workspace, version.agent))
+        return thread
     # One transaction where a key is made: a start that is refused leaves no key behind.
     with transaction.atomic() if readers_of(version.channels) else nullcontext():
         state = _encrypted(thread, version, state, workspace)
@@ -174,6 +199,43 @@ def start(
         if not insert_thread(thread=thread, checkpoint=first, kind=kind, data=data, row=row):
             raise AlreadyStarted(thread=_thread_named(name, workspace, version.agent))
     return thread
+
+
+def start_ephemeral(
+    thread: UUID,
+    version: Any,
+    state: Mapping[str, Any],
+    *,
+    config: Mapping[str, Any],
+    data: Mapping[str, Any],
+    row: Mapping[str, Any],
+) -> bool:
+    """Keep the state in memory, then insert thread and event; False when the name is taken.
+
+    Such a thread has no checkpoint: its head is its own id. Raises ContentAway.
+    """
+    lists = [name for name, r in reducers_of(version.channels).items() if isinstance(r, Append)]
+    values = {name: value for name, value in state.items() if name not in lists}
+    lengths = {name: len(state[name]) for name in lists if name in state}
+    point = Point(values, lengths, 0, version.graph["entry"])
+    copy = Copy(point, None, 0, version.schema_version, config)
+    added = {name: state[name] for name in lengths}
+    copies.save(thread, copy, added=added, ttl=version.graph["ttl"])
+    row = {
+        "head": thread,
+        "number": 0,
+        "step": 0,
+        "branch": 0,
+        "branch_start": 0,
+        "next_nodes": "[]",
+        "state_bytes": 0,
+        **row,
+    }
+    event = NewEvent(EventKind.THREAD_STARTED, {**data, "durability": EPHEMERAL}, row["started_by"])
+    inserted = insert_row(thread, row, event)
+    if not inserted:
+        copies.forget(thread)
+    return inserted
 
 
 def _first_state(version: Any, input: Mapping[str, Any]) -> dict[str, Any]:

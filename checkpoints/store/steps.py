@@ -182,11 +182,13 @@ def leave(
     waiting_on: Any = None,
     wake_at_seconds: float | None = None,
     unless_woken: bool = False,
+    also: Callable[[Move], None] | None = None,
 ) -> bool:
     """Stop working on the thread without a checkpoint and give the lease back.
 
     Moves running -> the status that `by` leads to. With `unless_woken` nothing is written when
-    news arrived since `work` last looked (False: go round once more). Raises LeaseLost.
+    news arrived since `work` last looked (False: go round once more). `also` changes the same
+    move. Raises LeaseLost.
     """
     move = leased(work)
     if unless_woken:
@@ -208,6 +210,8 @@ def leave(
         move.express("wish", ACCEPTED_ONCE)
     body = control_columns.leaving(by, reason=reason, data=data, waiting_on=waiting_on)
     move.events = [*events, NewEvent(by, body, work.owner)]
+    if also is not None:
+        also(move)
     move.returning = SEEN
     row = perform(move)
     if row is not None:

@@ -21,6 +21,7 @@ from approvals.policies.coverage import escapes_of, unannounced_names
 from approvals.policies.facts import FACTS
 from approvals.policies.queries import VersionRow
 from approvals.policies.surprises import warnings
+from checkpoints import queries
 from checkpoints.errors import NotFound
 from dashboard.administration import caps
 from dashboard.administration.policies import WAITING, try_policy
@@ -90,9 +91,15 @@ def _index(
             "caps": queries_policies.caps(who.workspace),
             "declared": caps.form_of(texts, problems),
             "errors": problems,
+            "ephemeral": ephemeral_agents(who.workspace),
         },
         status=status,
     )
+
+
+def ephemeral_agents(workspace: UUID) -> list[str]:
+    """Agents that keep nothing: a call of theirs that a policy holds is refused."""
+    return [one.label for one in queries.agents(workspace=workspace) if one.ttl is not None]
 
 
 def add(request: HttpRequest) -> HttpResponse:

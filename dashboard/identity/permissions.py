@@ -15,6 +15,7 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.agent_versions import CAN
+from checkpoints.durabilities import NOT_KEPT, SEND_AGAIN
 from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.states import CANCELLABLE, EDITABLE, TAKES_INPUT, EventKind, Status, sources
 from checkpoints.verdicts import question_of
@@ -161,6 +162,17 @@ _FROM: Final[dict[str, tuple[Status, ...]]] = {
     "fork": tuple(Status),
     "roll_back": sources(EventKind.ROLLBACK_STARTED),
     "cancel": tuple(s for s in Status if s in CANCELLABLE),
+}
+
+
+# What needs a record that an ephemeral thread has not.
+_WITHOUT_RECORD: Final = {
+    "edit": "be edited",
+    "fork": "be forked",
+    "roll_back": "be rolled back",
+    "skip": "skip a node",
+    "settle": "have effects to settle",
+    "signal": "wait for a signal",
 }
 
 
@@ -357,7 +369,9 @@ def _allowance(actor: HasRoles, thread: ThreadRow, action: str) -> Allowed:
         return Allowed(False, message)
     if action == "input" and not thread.message_channel:
         return Allowed(False, no_message_channel(thread))
-    if thread.status not in _FROM[action]:
+    # Each turn ends an ephemeral thread, and the next message begins another one.
+    takes_next = action == "input" and thread.is_ephemeral and thread.status == Status.SUCCEEDED
+    if thread.status not in _FROM[action] and not takes_next:
         return Allowed(
             False,
             f"Only possible while the thread is {either(map(in_words, _FROM[action]))}; "
@@ -380,6 +394,10 @@ def reachable(counts: Mapping[str, int], action: str) -> dict[str, int]:
 
 def beyond(thread: ThreadRow, action: str) -> str:
     """Explain why the thread's agent could not continue after this action; empty if it can."""
+    if thread.is_ephemeral and (done := _WITHOUT_RECORD.get(action)):
+        return f"{NOT_KEPT} It can’t {done}."
+    if thread.is_ephemeral and action == "retry" and thread.status == Status.FAILED:
+        return SEND_AGAIN
     external = thread.external
     if external is not None and external.watched and action in THREAD_ACTIONS:
         return f"{thread.agent} is watched, not controlled: nothing done here reaches it."

@@ -69,7 +69,8 @@ class Action[Input: RequestShape, Result]:
     plural. `arguments` are the words of its command for fields that are no option of their name:
     `["title"]` for one without a dash, `["--before", "NODE"]` for another option, none for a field
     that has no argument. Of an answer that has a `secret` no copy is stored for an Idempotency-Key.
-    `refused` are statuses of its own refusals, beside those of all.
+    `refused` are statuses of its own refusals, beside those of all. `buffered` says of what
+    `perform` returned that it is in memory alone: the call then answers 202.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Action[Input: RequestShape, Result]:
     secret: bool = False
     refused: tuple[int, ...] = ()
     examples: str = ""
+    buffered: Callable[[Any], bool] | None = None
 
     def __post_init__(self) -> None:
         """Put it on the list; a name stands there once, and its right is one of the table."""

@@ -22,6 +22,8 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
     answers: dict[Any, Any] = {action.status: action.answers}
     if action.preview:
         answers[200] = action.preview.answers
+    if action.buffered:
+        answers[202] = action.answers
     if action.operation:
         answers[202] = SecondPersonAsked
     if action.second_admin:
@@ -45,7 +47,8 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
         result = action.run(self.actor, wanted, *target.values(), expected_version=version)
         shape: Any = action.answer(self.actor, result, *target.values())
         headers = {"ETag": f'"{shape.version}"'} if action.versioned else {}
-        return answer(shape, action.status, **headers)
+        buffered = action.buffered is not None and action.buffered(result)
+        return answer(shape, 202 if buffered else action.status, **headers)
 
     more: dict[str, Any] = {
         "changes": action.right,

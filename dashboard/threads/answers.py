@@ -12,6 +12,7 @@ from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.html.comparison.compare import Comparison
 from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Actor
+from dashboard.threads.page.memory import inputs_in_memory
 from dashboard.threads.page.outcome import outcome_of_undo
 from dashboard.threads.thread_shapes import Diff, EventList, Place, ThreadDetail
 
@@ -31,6 +32,8 @@ def thread_detail(
     )
     # Each piece of news raises the number: without any there is nothing to read.
     inputs, signals = queries.not_taken(thread_id) if row.wake_seq else ([], [])
+    if row.is_ephemeral:
+        inputs = inputs_in_memory(row)
     # Only a rollback begins a branch.
     head = queries.checkpoint(row.id, row.head) if row.branch else None
     payload = ThreadDetail.from_row(

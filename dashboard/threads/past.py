@@ -32,6 +32,7 @@ from dashboard.threads.capsule import export
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
 from dashboard.threads.page.anatomy import anatomy_of
 from dashboard.threads.page.anatomy_shape import Anatomy
+from dashboard.threads.page.memory import state_in_memory
 from dashboard.threads.reveal import Reveal, RevealedChannel, reveal, revealed_answer
 from dashboard.threads.thread_list import LIMIT
 from dashboard.threads.thread_shapes import (
@@ -96,7 +97,10 @@ class ThreadState(Past):
     def get(self, request: Request, thread_id: UUID) -> Response:
         """At the head, or at any checkpoint of the thread's own."""
         row = self.thread(thread_id)
-        point = queries.checkpoint(thread_id, self.ident("checkpoint", row.head))
+        wanted = self.ident("checkpoint", row.head)
+        if row.is_ephemeral and wanted == row.head:
+            return answer(state_in_memory(row), ETag=f'"{row.version}"')
+        point = queries.checkpoint(thread_id, wanted)
         shown = state_answer(row, point)
         return answer(shown, ETag=f'"{row.version}"')
 

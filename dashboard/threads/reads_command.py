@@ -11,6 +11,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection
 
 from checkpoints import queries
+from checkpoints.durabilities import NOT_KEPT
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
@@ -30,6 +31,7 @@ from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb
 from dashboard.kit.terminal.tables import facts, table
 from dashboard.threads.answers import diff_answer, events_answer
 from dashboard.threads.descriptions import patch_table, short, show_thread
+from dashboard.threads.page.memory import state_in_memory
 from dashboard.threads.thread_shapes import (
     ActivityList,
     Checkpoint,
@@ -255,14 +257,20 @@ def state(command: PersonalCommand) -> None:
     if o["yaml"] and o["as_json"]:
         raise Usage("--yaml", "and --json exclude each other")
     _, row = thread_of(command)
-    point = checkpoint_named(row.id, o["checkpoint"] or str(row.head))
-    answer = state_answer(row, point)
+    if row.is_ephemeral and not o["checkpoint"]:
+        answer, where = state_in_memory(row), "State in memory"
+    else:
+        point = checkpoint_named(row.id, o["checkpoint"] or str(row.head))
+        answer = state_answer(row, point)
+        where = f"State at checkpoint {point.number} (step {point.step})"
     if o["yaml"]:
         text = yaml_of(json.loads(json_of(answer))).decode()
         command.stdout.write(text, ending="")
         return
     shown = ((channel, short(value, 100_000)) for channel, value in answer.state.items())
-    command.show(answer, facts(f"State at checkpoint {point.number} (step {point.step})", shown))
+    command.show(answer, facts(where, shown))
+    if row.is_ephemeral and not command.as_json:
+        command.say(NOT_KEPT)
 
 
 def _diff_options(parser: argparse.ArgumentParser) -> None:

@@ -171,6 +171,8 @@ def _continue_thread(
 ) -> None:
     """Resume or retry what stands still and needs no person to look at it first."""
     _refuse_other(thread, input, config or {})
+    if thread.is_ephemeral and thread.status is Status.FAILED:
+        return  # its next message begins the next turn
     verb: Callable[..., object]
     if thread.status is Status.PAUSED and pause_at not in thread.next_nodes:
         action, verb = "resume", store.resume
@@ -191,6 +193,8 @@ def _continue_thread(
 
 def _refuse_other(thread: ThreadRow, input: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     """Raise Invalid for input or config that this thread was not started with."""
+    if input and thread.is_ephemeral:
+        raise Invalid("$", _explained(thread, "input"), within="input", thread=str(thread.id))
     if input:
         first = queries.checkpoint_by_number(thread.id, 0)
         version = queries.agent_version(first.agent_version_id)
@@ -199,7 +203,7 @@ def _refuse_other(thread: ThreadRow, input: Mapping[str, Any], config: Mapping[s
         known = store.opened(thread.id, queries.state_at(thread.id, first.id))
         if deltas.canonical(values) != deltas.canonical(known):
             raise Invalid("$", _explained(thread, "input"), within="input", thread=str(thread.id))
-    own = queries.config_of(thread.id)
+    own = {} if thread.is_ephemeral else queries.config_of(thread.id)
     # What was deployed at its start is in it beside what was given.
     given_config = store.joined_config(own, store.joined_config({}, config))
     if deltas.canonical(given_config) != deltas.canonical(own):

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from approvals.policies.coverage import HeldTool, held_tools
 from approvals.queries import ApprovalRow
 from checkpoints.agent_versions import External
+from checkpoints.durabilities import Durability
 from checkpoints.log.closed_threads import ErasedRow
 from checkpoints.views import (
     ActivityRow,
@@ -87,6 +88,9 @@ class Thread(Shape):
     message_channel: str = Field(description="the channel that takes new input; or empty")
     pinned: bool = Field(description="only the very code that it stopped with may take it")
     integrity: VerificationRow | None = Field(description="its last verification; null before any")
+    durability: Durability = Field(
+        description="what is kept of it; of an ephemeral one the ends of its turns, and totals"
+    )
     external: External | None = Field(description="what an agent elsewhere says of itself")
     erased: ErasedRow | None = Field(
         description="by whom its content was erased; then it is closed"

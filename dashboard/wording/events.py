@@ -117,6 +117,7 @@ KINDS: Final[Mapping[str, KindDisplay]] = {
     K.LEASE_TAKEN_OVER: KindDisplay(
         lambda d, who: f"{who} took over after the lease expired", "key", STUCK, feed=TECHNICAL
     ),
+    K.THREAD_CONTINUED: KindDisplay(lambda d, who: f"{who} took the next message", "play"),
     K.THREAD_HANDED_BACK: KindDisplay(
         lambda d, who: f"{who} returned the thread" + reason(d), "queued"
     ),

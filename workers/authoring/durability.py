@@ -5,13 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from checkpoints.durabilities import (
-    DURABILITIES,
-    DURABLE,
-    EPHEMERAL,
-    TTL_DEFAULT,
-    TTL_MAX,
-)
+from checkpoints.durabilities import DURABILITIES, DURABLE, EPHEMERAL, TTL_DEFAULT, TTL_MAX
 
 from .checks import is_number, shown
 from .errors import GraphError
@@ -40,15 +34,6 @@ def _seconds(ttl: Any) -> float | None:
     if isinstance(ttl, timedelta):
         return ttl.total_seconds()
     return ttl if is_number(ttl) else None
-
-
-def refuse_not_built(agent: str, durability: str) -> None:
-    """Refuse the durabilities that no worker can give yet."""
-    if durability == EPHEMERAL:
-        raise GraphError(
-            f"The agent {agent!r} has durability={durability!r}, which this version of Gatepost "
-            f"can't give yet. Leave it out: its threads are then {DURABLE}."
-        )
 
 
 def described_durability(durability: str, ttl: timedelta | float | None) -> dict[str, Any]:

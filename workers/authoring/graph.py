@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from checkpoints.durabilities import Durability
+from checkpoints.durabilities import EPHEMERAL, Durability
 from checkpoints.limits import STEPS_MAX
 from checkpoints.payload_kinds import DATABASE, KINDS
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
@@ -41,7 +41,7 @@ from .checks import (
     shown,
 )
 from .description import described_channels, described_model
-from .durability import check_durability, described_durability, refuse_not_built
+from .durability import check_durability, described_durability
 from .errors import GraphError
 from .frozen import plain
 from .joins import Joins, ways_of
@@ -190,7 +190,9 @@ class Graph:
     per thread that a person can open.
 
     `durability` says what is kept of its threads: "durable" every step, "ephemeral" start, end and
-    totals. The state of an ephemeral one stays in memory for `ttl` (seconds or a timedelta).
+    totals. The state of an ephemeral one stays in memory for `ttl` (seconds or a timedelta); it
+    continues with whatever code is there, and gates, effects and what else needs a record are
+    refused.
 
     `on_failure="undo"` takes back what a thread did outside, last first, when a step of it fails;
     the thread then ends failed at the checkpoint before the first effect that was undone.
@@ -256,6 +258,8 @@ class Graph:
                 f"There is no store {self.payloads!r} for payloads; there are {names}."
             )
         check_durability(self.durability, self.ttl)
+        if self.durability == EPHEMERAL:
+            self.on_code_change = "go_on"  # nothing is recorded that other code could contradict
         if self.on_failure not in ("keep", "undo"):
             raise GraphError(f"on_failure={self.on_failure!r} must be 'keep' or 'undo'.")
         if self.model is not None and not callable(self.model):
@@ -327,7 +331,6 @@ class Graph:
             for name in node.leads:
                 if name != END and name not in self.nodes:
                     raise GraphError(f"{node.name!r} leads to {name!r}, and there is no such node.")
-        refuse_not_built(self.name, self.durability)
         _ = self.reducers, self.encrypted, self.searchable
 
     @property

@@ -24,6 +24,7 @@ from checkpoints.hot.persistence import refusal
 from checkpoints.state import deltas
 from checkpoints.state.schema_texts import without_descriptions
 
+from ..authoring.ephemeral import check_ephemeral
 from ..authoring.errors import GraphError
 from ..authoring.former_names import current_name, former_file, former_name
 from ..authoring.graph import RESERVED, Graph, Tool
@@ -106,6 +107,7 @@ def _by_name(tools: Iterable[Tool], module: str) -> dict[str, Tool]:
 def announce(graph: Graph, tools: dict[str, Tool], parts: Iterable[ModuleType]) -> Agent:
     """Check a graph and enter it as an AgentVersion, so that no other process needs its code."""
     graph.check()
+    check_ephemeral(graph, tools)
     parts = list(parts)
     code = code_of(graph, parts)
     fingerprint = fingerprint_of(graph, parts, code)

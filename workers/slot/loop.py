@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
 from checkpoints import leases, store
+from checkpoints.durabilities import EPHEMERAL
 from checkpoints.errors import ConcurrentModificationError
 from checkpoints.hot.streams import HotStoreAway
 from checkpoints.limits import nodes_at_once
@@ -34,11 +35,12 @@ from ..engine.rollback import PAUSES, roll_back
 from ..engine.step_outcomes import refuse_missing
 from ..step import guard
 from ..step.advice import engine_failure
+from ..step.ephemeral_ledger import EphemeralLedger
 from ..step.hot_ledger import HotLedger, ledger_for
 from ..step.ledger import DatabaseLedger, Ledger
 from ..step.step import Agent
 from . import losses, saga_record
-from .claims import code_of, take
+from .claims import code_of, ring_for_messages, take
 from .heartbeat import Heartbeat
 from .stop_flag import stop_requested
 
@@ -106,6 +108,7 @@ def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
         work = take(thread, owner=owner(), agents=agents())
         if work is not None:
             work_on(work, request=request)
+            ring_for_messages(work, agents())
         if stop_requested():
             return
         thread, request = left_behind(), None
@@ -155,8 +158,15 @@ def _owe_folder(work: Work) -> None:
         log.warning("folder.not_noted", error=str(error).strip())
 
 
+def _ledger_of(agent: Agent | None) -> Ledger:
+    """The ledger for the durability that an agent has chosen."""
+    if agent is not None and agent.graph.durability == EPHEMERAL:
+        return EphemeralLedger(agent.graph)
+    return DatabaseLedger()
+
+
 def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
-    ledger: Ledger = DatabaseLedger()
+    ledger = _ledger_of(agent)
     began = time.monotonic()
     with (
         Heartbeat(work.thread, work.token) as heartbeat,
@@ -165,7 +175,8 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
         ),
     ):
         try:
-            ledger, work = ledger_for(agent, work)
+            if not isinstance(ledger, EphemeralLedger):
+                ledger, work = ledger_for(agent, work)
             if agent is None:
                 refuse_missing(ledger, work)
                 return
@@ -180,7 +191,9 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
                 "heartbeat": heartbeat,
                 "stopping": stopping,
             }
-            if work.status is Status.ROLLING_BACK:
+            if isinstance(ledger, EphemeralLedger) and work.crash_count:
+                ledger.end_lost(work)
+            elif work.status is Status.ROLLING_BACK:
                 roll_back(work, **parts, pauses=undo_pauses())
             else:
                 Engine(

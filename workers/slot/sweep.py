@@ -29,7 +29,8 @@ from approvals.notify.stuck_threads import announce_stuck_threads, announce_wait
 from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.durabilities import HOT
-from checkpoints.errors import GatepostError
+from checkpoints.ephemeral import copies
+from checkpoints.errors import ContentAway, GatepostError
 from checkpoints.hot.streams import HotStoreAway
 from checkpoints.limits import SILENT_LEASES, lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
@@ -67,6 +68,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "parked": lambda: store.park_crash_loops(owner=owner),
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,
+        "messages": _ring_for_messages,
         "stopped": store.mark_stopped,
         "children": lambda: store.deliver_due(actor=owner),
         "reached": reached.carry_out,
@@ -135,6 +137,17 @@ def _ring_stranded() -> int:
         # A slot that answers one ring continues and claims the others by itself.
         ring(thread_id=thread, queue=queue)
     return len(rung)
+
+
+def _ring_for_messages() -> int:
+    """Ring again for messages of ephemeral threads that no turn has taken."""
+    try:
+        waiting = copies.waiting(older_than_seconds=interval_seconds())[:RINGS_PER_SWEEP]
+    except ContentAway:
+        return 0  # what lies there is away as well
+    for thread, queue in waiting:
+        ring(thread_id=thread, queue=queue)
+    return len(waiting)
 
 
 def _announce_folders() -> int:

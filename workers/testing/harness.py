@@ -26,6 +26,7 @@ from checkpoints.records import Work
 from checkpoints.states import FINISHED, EventKind, Status
 from checkpoints.views import ThreadRow
 
+from ..authoring.ephemeral import check_ephemeral
 from ..authoring.graph import Graph
 from ..authoring.language_models import Model, Reply, missing
 from ..engine.engine import Engine
@@ -147,6 +148,7 @@ class Harness:
     def _add(self, graph: Graph) -> Agent:
         graph.check()
         known = tools_of(graph)
+        check_ephemeral(graph, known)
         stand_ins = stand_ins_of(self._stand_ins, known)
         playing = rehearsed(graph, stand_ins, self._failed, self._context_of)
         tools_now = {n: stand_ins.get(n, t) for n, t in known.items()}

@@ -10,6 +10,7 @@ from functools import update_wrapper
 from typing import Any
 
 from approvals.queries import ApprovalRow
+from checkpoints.durabilities import DURABLE
 
 from ..authoring.errors import OutsideActivity, Refused
 from ..authoring.graph import Gate, Graph, Node, Tool
@@ -215,7 +216,9 @@ def rehearsed(
         call.__wrapped__ = node.call  # type: ignore[attr-defined]
         return replace(node, call=call)
 
-    return replace(graph, nodes={name: wrapped(node) for name, node in graph.nodes.items()})
+    # A play is kept until its end, whatever the agent keeps: an author looks at what happened.
+    nodes = {name: wrapped(node) for name, node in graph.nodes.items()}
+    return replace(graph, nodes=nodes, durability=DURABLE, ttl=None)
 
 
 def stand_ins_of(tools: Mapping[str, Any], known: Mapping[str, Tool]) -> dict[str, Any]:

@@ -23,7 +23,17 @@ from ..rows import rows
 from ..search.counts import COUNT_CAP
 from ..search.filters import TOP
 
-SQL: Final = sql_file(__file__, top=TOP)
+# Ends of turns of ephemeral threads that took something; no call of them is kept. The index
+# gp_event_turns.
+TURNS: Final = (
+    "x.kind IN ('thread.succeeded', 'thread.failed', 'thread.paused', 'thread.handed_back') "
+    "AND x.data ? 'usage'"
+)
+COST_OF_TURNS: Final = (
+    "SELECT x.thread_id, (x.data -> 'usage' ->> 'cost')::numeric AS cost FROM gp_event x "
+    f"WHERE {TURNS}"
+)
+SQL: Final = sql_file(__file__, top=TOP, turns=TURNS)
 HOUR, DAY = "hour", "day"
 
 

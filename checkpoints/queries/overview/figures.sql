@@ -15,11 +15,15 @@ JOIN gp_checkpoint f ON f.thread_id = s.id AND f.number = s.low
 JOIN gp_checkpoint p ON p.thread_id = s.id AND p.number = f.parent_number
 WHERE f.parent_thread = s.id
 
--- calls -- Calls that cost something in a range of time, also those without a price.
+-- calls -- What calls cost in a range of time, also without a price, and turns of ephemeral threads.
 SELECT a.thread_id, a.finished_at AS at, left(coalesce(a.usage ->> 'model', a.tool), 200) AS name,
   a.usage FROM gp_activity a
 WHERE a.workspace_id = %(workspace)s::uuid AND (a.usage ? 'cost' OR a.usage ? 'tokens')
   AND a.finished_at >= %(low)s::timestamptz AND a.finished_at < %(high)s::timestamptz
+UNION ALL
+SELECT x.thread_id, x.at, left(coalesce(x.data -> 'usage' ->> 'model', ''), 200), x.data -> 'usage'
+FROM gp_event x WHERE {turns} AND x.workspace_id = %(workspace)s::uuid
+  AND x.at >= %(low)s::timestamptz AND x.at < %(high)s::timestamptz
 
 -- spent -- What calls cost by model, agent and team, at the time of their end.
 SELECT c.at, 'spent' AS figure, th.agent, c.name,

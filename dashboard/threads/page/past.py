@@ -72,7 +72,8 @@ def _encrypted(page: ThreadPage, shown: CheckpointRow, roles: Roles) -> dict[str
 
 def state_key(page: ThreadPage) -> Hashable:
     """The key of region thread-state: a checkpoint never changes, only what is known of it."""
-    return _shown(page), page.past, page.tab, _integrity(page)
+    ephemeral = page.thread.version if page.thread.is_ephemeral else None
+    return _shown(page), page.past, page.tab, _integrity(page), ephemeral
 
 
 def thread_artifacts(page: ThreadPage, roles: Roles) -> dict[str, Any]:

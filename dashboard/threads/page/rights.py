@@ -46,6 +46,8 @@ def actions_of(roles: Roles, thread: ThreadRow) -> list[Action]:
     if not allowed["skip"].allowed:
         hidden.add("skip")
     hidden |= {"input", "settle"}  # their forms stand on the page
+    if thread.is_ephemeral:
+        hidden |= {"edit", "fork", "roll_back"}  # the facts say why
     if not awaited_signals(thread):
         hidden.add("signal")
     if allowed["settle"].allowed:

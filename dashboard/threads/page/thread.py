@@ -11,7 +11,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
 from checkpoints.durabilities import HOT
-from checkpoints.errors import NotFound
+from checkpoints.errors import ContentAway, NotFound
 from checkpoints.hot.streams import HotStoreAway, lag_of
 from checkpoints.states import EventKind, Status
 from checkpoints.views import (
@@ -44,6 +44,7 @@ from dashboard.threads.page.effect_question import EffectQuestion, effect_questi
 from dashboard.threads.page.failure import KINDS, Failure, failure_of
 from dashboard.threads.page.family import FamilyPage
 from dashboard.threads.page.forks import forks_of
+from dashboard.threads.page.memory import copy_of, inputs_in_memory
 from dashboard.threads.page.outcome import UndoOutcome, outcome_of_undo, outcomes
 from dashboard.threads.page.rights import Class, Roles, actions_of, rights_of
 from dashboard.wire.progress import read_progress
@@ -162,7 +163,7 @@ class ThreadPage:
     @cached_property
     def missing(self) -> str:
         """The warning about a head that is missing, verified or not; empty if it is there."""
-        if any(row.id == self.thread.head for row in self.rows):
+        if self.thread.is_ephemeral or any(row.id == self.thread.head for row in self.rows):
             return ""
         left = f"#{self.rows[0].number} is the newest that is left" if self.rows else "none is left"
         return f"Checkpoint #{self.thread.number}, the head of this thread, is missing: {left}."
@@ -170,10 +171,20 @@ class ThreadPage:
     @cached_property
     def step(self) -> tuple[Read, Read]:
         """The state of the shown checkpoint's parent ({} for the first of all) and its own."""
+        if self.thread.is_ephemeral:
+            return Read({}), self.in_memory
         if self.checkpoint is None:
             return Read({}), unreadable(self.missing)
         # Older messages are no end of their list.
         return read_step(self.checkpoint, self.version, outlined=self.messages_before is None)
+
+    @cached_property
+    def in_memory(self) -> Read:
+        """The state of an ephemeral thread while it lasts."""
+        try:
+            return Read(copy_of(self.thread).state)
+        except (NotFound, ContentAway) as error:
+            return unreadable(error.message)
 
     @property
     def before_state(self) -> Read:
@@ -307,6 +318,8 @@ class ThreadPage:
     @cached_property
     def not_taken(self) -> tuple[list[InputRow], list[SignalRow]]:
         """Messages and signals not taken yet."""
+        if self.thread.is_ephemeral:
+            return inputs_in_memory(self.thread), []
         return queries.not_taken(self.id) if self.thread.wake_seq else ([], [])
 
     @cached_property

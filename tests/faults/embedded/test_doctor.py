@@ -21,6 +21,7 @@ pytestmark = [
 AGENTS = [
     "deep-research",
     "dependency-audit",
+    "docs-chat",
     "market-research",
     "outreach",
     "outreach-writer",

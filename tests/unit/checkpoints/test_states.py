@@ -137,6 +137,14 @@ def cancel(thread: UUID, former: Work | None) -> object:
     return store.cancel(thread, actor=OPERATOR)
 
 
+def continue_ephemeral(thread: UUID, _: Work | None) -> object:
+    # Only a thread without checkpoints takes its next message so: its head is its own id.
+    assert leases.continue_thread(thread, owner="worker:2", agents=["research", "test"]) is None
+    rows("UPDATE gp_thread SET head = id WHERE id = %s::uuid", (thread,))
+    agent = str(one("SELECT agent FROM gp_thread WHERE id = %s::uuid", (thread,)))
+    return leases.continue_thread(thread, owner="worker:2", agents=[agent])
+
+
 def finish_rollback(*, run_on: bool) -> Callable[[UUID, Work | None], object]:
     def verb(thread: UUID, former: Work | None) -> object:
         work = lease_on(thread, former)
@@ -150,6 +158,7 @@ def finish_rollback(*, run_on: bool) -> Callable[[UUID, Work | None], object]:
 VERBS: dict[EventKind, Callable[[UUID, Work | None], object]] = {
     K.LEASE_ACQUIRED: lambda thread, _: leases.acquire(thread, owner="worker:2"),
     K.LEASE_TAKEN_OVER: take_over,
+    K.THREAD_CONTINUED: continue_ephemeral,
     K.THREAD_HANDED_BACK: by_worker(K.THREAD_HANDED_BACK),
     K.THREAD_SUSPENDED: by_worker(K.THREAD_SUSPENDED),
     K.THREAD_SLEPT: by_worker(K.THREAD_SLEPT),

@@ -229,6 +229,7 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_event_notable": record(),
     "gp_event_rare": BOARD,
     "gp_event_resumed": OVERVIEW,
+    "gp_event_turns": OVERVIEW,
     "gp_event_verdicts": record(decision="reject"),
     "gp_workspace_event_login": lambda _: queries.login_begun(NOBODY, 1),
     # Requests and decisions.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import redis
 
 from workers.authoring.errors import GraphError
-from workers.authoring.graph import END, Graph, State
+from workers.authoring.graph import END, Encrypted, Graph, Searchable, State, tool
 from workers.code import registry
 from workers.node.context import Context
 
@@ -67,16 +67,6 @@ def test_the_durability_is_described_with_the_graph(
     assert {k: graph[k] for k in ("durability", "ttl") if k in graph} == described
 
 
-@pytest.mark.parametrize("durability", ["ephemeral"])
-def test_what_no_worker_can_give_yet_is_refused_at_registration(
-    make_bench: Any, durability: Any
-) -> None:
-    graph = _graph(durability=durability)
-    module = SimpleNamespace(__name__="chat", __file__=None, graph=graph)
-    with pytest.raises(GraphError, match=f"durability='{durability}'.*can't give yet"):
-        make_bench(module)
-
-
 def test_a_hot_agent_is_refused_while_the_hot_store_does_not_keep_what_it_acknowledges(
     db: None, hot_store: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,3 +78,60 @@ def test_a_hot_agent_is_refused_while_the_hot_store_does_not_keep_what_it_acknow
             registry.load(["chat"])
     finally:
         hot_store.config_set("appendfsync", "always")
+
+
+class Secret(State):
+    text: str = ""
+    pin: Annotated[str, Encrypted(readers=("admin",))] = ""
+
+
+class Searched(State):
+    text: Annotated[str, Searchable()] = ""
+
+
+def _never(args: Any, result: Any, *, key: str) -> None:
+    raise AssertionError("never called")
+
+
+@tool("pay", undo=_never)
+def pay(*, key: str) -> None:
+    """Pay."""
+
+
+@tool("post", idempotent=True)
+def post(*, key: str) -> None:
+    """Post."""
+
+
+@pytest.mark.requirement("A14")
+@pytest.mark.parametrize(
+    ("declared", "node", "tools", "reason"),
+    [
+        ({}, {"gate": True}, {}, "the node 'answer' has a gate, and a request for approval"),
+        ({}, {"on_expired": "answer"}, {}, "the node 'answer' has a gate"),
+        ({}, {}, {"pay": pay}, "the tool 'pay' has an undo, and an undo needs the record"),
+        ({}, {}, {"post": post}, "the tool 'post' changes something outside"),
+        ({"on_failure": "undo"}, {}, {}, "on_failure='undo', and there is no record to undo"),
+        ({"payloads": "file"}, {}, {}, "payloads='file'"),
+        ({"state": Secret}, {}, {}, "the channel 'pin' is encrypted"),
+        ({"state": Searched}, {}, {}, "the channel 'text' is searchable"),
+    ],
+)
+def test_what_needs_a_record_is_refused_at_registration(
+    make_bench: Any, declared: dict[str, Any], node: dict[str, Any], tools: Any, reason: str
+) -> None:
+    graph = Graph("chat", **{"state": Chat, "durability": "ephemeral", **declared})
+
+    @graph.node(then=END, **node)
+    def answer(state: Chat, ctx: Context) -> dict[str, Any]:
+        return {"text": "hello"}
+
+    module = SimpleNamespace(__name__="chat", __file__=None, graph=graph, TOOLS=tools)
+    with pytest.raises(GraphError, match="can't be ephemeral, since that keeps nothing") as refusal:
+        make_bench(module)
+    assert reason in str(refusal.value)
+    # The same agent, durable, is taken.
+    durable = {name: value for name, value in declared.items() if name != "durability"}
+    plain = Graph("chat", **{"state": Chat, **durable})
+    plain.node(then=END, **node)(answer)
+    make_bench(SimpleNamespace(__name__="plain", __file__=None, graph=plain, TOOLS=tools))
