@@ -4,7 +4,7 @@ The server holds the proposal; people see it and name it by its hash.
 """
 
 from ..rules.proposals import Proposal, decision_content, proposal_hash, request_seal
-from .deadlines import expire_due
+from .deadlines import expire_due, is_anything_due
 from .decide import decide, note_refusal
 from .first_looks import note_look
 from .imports import import_requests

@@ -34,6 +34,18 @@ _PASSED = f"{_TIME} <= clock_timestamp()"  # the planner finds these by an index
 _IS_OVER = is_over("a.requested_at", _TIME)
 
 
+def is_anything_due() -> bool:
+    """Answer False if a sweep would find no request to count, to settle or to expire."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT EXISTS (SELECT FROM gp_approval a WHERE a.status = 'pending' AND {_PASSED}) "
+            "OR EXISTS (SELECT FROM gp_approval a WHERE a.status = 'held' "
+            "AND a.effective_at <= clock_timestamp()) "
+            "OR EXISTS (SELECT FROM gp_approval a WHERE a.tally IS NULL)"
+        )
+        return bool(cursor.fetchone()[0])
+
+
 def expire_due(*, limit: int = 200) -> int:
     """Each open request past its time goes where its terms say; how many.
 

@@ -56,6 +56,7 @@ from .installation.sweep import (
     SILENT,
     claim_duty,
     forget_duty,
+    is_anything_due,
     park_crash_loops,
     shorten_leases,
     silent_why,

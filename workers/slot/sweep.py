@@ -1,6 +1,7 @@
 """What makes every lost message harmless: each worker sweeps, one at a time does.
 
-Runs in a thread of the worker's main process with a connection of its own.
+Runs in a thread of the worker's main process with a connection of its own. While nothing is due and
+no thread is queued or running, four of five turns ask only whether that is so.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,6 +52,8 @@ RINGS_PER_SWEEP = 20
 RINGS_KEPT = 1_000
 _stuck_turns = store.StuckTurns()
 _incident_turns = IncidentTurns()
+# Turns without anything due after which only each fifth asks all parts.
+TURNS_TO_REST, PARTS_EVERY = 10, 5
 _figures_turn, _budgets_turn = store.Turn(seconds=10), store.Turn(seconds=30)
 
 
@@ -114,6 +118,21 @@ def drain_once(*, owner: str) -> int:
     except HotStoreAway as error:
         log.warning("hot.not_drained", error=str(error))
         return 0
+
+
+class Rest:
+    """Counts the turns of a sweeper in which nothing was due."""
+
+    def __init__(self) -> None:
+        self._turns = 0
+
+    def turn(self) -> bool:
+        """Ask what may be due; return True where nothing is and the parts need not be asked."""
+        if store.is_anything_due() or gates.is_anything_due():
+            self._turns = 0
+            return False
+        self._turns += 1
+        return self._turns > TURNS_TO_REST and self._turns % PARTS_EVERY != 0
 
 
 def _look_for_stuck() -> int:
@@ -194,7 +213,8 @@ class Sweeper:
         )
         self._announced = self._retired = False
         self._refused = 0
-        self._clock = ClockWatch()
+        self._clock, self._rest = ClockWatch(), Rest()
+        self._renew_at = 0.0
         self._stop = threading.Event()
         self._turns = forks.Turn()
         self._thread = threading.Thread(target=self._turn_on, name="sweep", daemon=True)
@@ -241,6 +261,14 @@ class Sweeper:
             store.note_refused_messages(self.worker, now)
             self._refused = now
 
+    def _has_duty(self) -> bool:
+        """Return whether this worker sweeps; each second turn renews that for three."""
+        now = time.monotonic()
+        if now >= self._renew_at:
+            held = store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3)
+            self._renew_at = now + 1.5 * interval_seconds() if held else 0.0
+        return self._renew_at > 0
+
     def _retire(self) -> None:
         if not self._retired:
             store.retire_worker(self.worker)
@@ -276,9 +304,10 @@ class Sweeper:
             self._canary.turn()
             self._count_refused()
             self._look_after_slots()
-            if store.claim_duty(DUTY, owner=self.worker, seconds=interval_seconds() * 3):
+            if self._has_duty():
                 self._clock.look(worker=self.worker)
-                sweep_once(owner=self.worker)
+                if not self._rest.turn():
+                    sweep_once(owner=self.worker)
             drain_once(owner=self.worker)
         except (DatabaseError, InterfaceError) as error:
             log.warning("sweep.failed", error=str(error).strip())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, connection
 
 from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.breakers.rule import STOPPED_BY
@@ -36,16 +36,17 @@ def claim_duty(name: str, *, owner: str, seconds: float) -> bool:
     without one nothing is done at all.
     """
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s::text, true)", (LOCK_WAIT,))
+        with connection.cursor() as cursor:
             cursor.execute(
-                "INSERT INTO gp_duty (name, owner, until) VALUES (%s::varchar, %s::varchar, "
-                "clock_timestamp() + make_interval(secs => %s)) ON CONFLICT (name) DO UPDATE "
-                "SET owner = EXCLUDED.owner, until = EXCLUDED.until "
+                # One round trip; `s.v` is read so that the planner cannot leave the CTE out.
+                "WITH s AS MATERIALIZED (SELECT set_config('lock_timeout', %s::text, true) AS v) "
+                "INSERT INTO gp_duty (name, owner, until) SELECT %s::varchar, %s::varchar, "
+                "clock_timestamp() + make_interval(secs => %s) FROM s WHERE s.v IS NOT NULL "
+                "ON CONFLICT (name) DO UPDATE SET owner = EXCLUDED.owner, until = EXCLUDED.until "
                 "WHERE gp_duty.owner = EXCLUDED.owner OR gp_duty.until < clock_timestamp() "
                 # Nobody takes it for longer: the clock stepped back since.
                 "OR gp_duty.until > clock_timestamp() + make_interval(secs => %s)",
-                (name, owner, seconds, seconds + CLOCK_SLACK_SECONDS),
+                (LOCK_WAIT, name, owner, seconds, seconds + CLOCK_SLACK_SECONDS),
             )
             return bool(cursor.rowcount)
     except OperationalError as error:
@@ -62,6 +63,13 @@ def forget_duty(name: str, *, owner: str) -> None:
             "AND owner = %s::varchar",
             (name, owner),
         )
+
+
+def is_anything_due() -> bool:
+    """Answer False if a sweep would find no thread, child or erasure to work on."""
+    with connection.cursor() as cursor:
+        cursor.execute(SQL.is_anything_due)
+        return bool(cursor.fetchone()[0])
 
 
 def shorten_leases() -> int:

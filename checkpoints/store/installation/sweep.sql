@@ -14,3 +14,13 @@ WHERE th.status IN ('queued', 'rolling_back', 'running') AND th.queue <> '{exter
   AND NOT EXISTS ({stopped_by})
 ORDER BY th.status = 'queued', th.status_since LIMIT %s
 FOR NO KEY UPDATE OF th SKIP LOCKED
+
+-- is_anything_due -- Whether a sweep may find a thread to work on; true more often than its parts find one.
+-- Where a clock stepped back, each part looks for itself.
+SELECT EXISTS (SELECT FROM gp_thread th WHERE th.status IN ('queued', 'running', 'rolling_back'))
+  OR EXISTS (SELECT FROM gp_thread th WHERE th.status = 'sleeping' AND th.wake_at <= clock_timestamp())
+  OR EXISTS (SELECT FROM gp_wake w WHERE w.kind NOT IN ('input', 'reach', 'signal')
+    AND w.due_at <= clock_timestamp())
+  OR EXISTS (SELECT FROM gp_wake w WHERE w.kind = 'reach')
+  OR EXISTS (SELECT FROM gp_erasure r WHERE r.state = 'approved')
+  OR EXISTS (SELECT FROM gp_clock_step WHERE seconds < 0)

@@ -43,6 +43,8 @@ class Valkey:
                 *("--daemonize", "no"),
                 *("--loglevel", "notice"),
                 *("--maxmemory-policy", "noeviction"),
+                # It wakes once a second where nobody calls, ten times otherwise.
+                *("--hz", "1"),
                 *self.options,
             ],
             log=self.log,
@@ -107,8 +109,6 @@ class HotStore(Valkey):
     options = (
         *("--appendfsync", "always"),
         *("--maxmemory", "256mb"),
-        # It wakes once a second where nobody calls, ten times otherwise.
-        *("--hz", "1"),
     )
 
     def __init__(self, places: Folders, *, report: Callable[[str], None] = lambda _: None) -> None:
