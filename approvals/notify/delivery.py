@@ -288,7 +288,7 @@ def _alarm(news: UUID) -> Alarm | None:
         return None
     thread, title, data, at, kind = row
     what = str(deltas.decode(data)["what"])
-    return Alarm(thread, title, what, at, late=kind == "anchors.late")
+    return Alarm(thread, title, what, at, kind)
 
 
 def _approved(row: ApprovalRow) -> tuple[int, int]:

@@ -175,17 +175,22 @@ def _of_its_memory(one: Persistence) -> list[Fault]:
                 refuses=False,
             )
         )
-    elif one.share >= ALARM_SHARE:
-        results.append(
-            Fault(
-                f"The hot store uses {one.share:.0%} of its memory ({one.used_bytes >> 20} of "
-                f"{one.limit_bytes >> 20} MiB): full, it refuses appends and hot agents stop.",
-                "Look why streams aren't drained (workers, PostgreSQL), or raise its limit: "
-                + _config(f"maxmemory {one.limit_bytes >> 19}mb"),
-                refuses=False,
-            )
+    return [*results, *filling(one)]
+
+
+def filling(one: Persistence) -> list[Fault]:
+    """The fault of a store that uses nearly all of its memory, if it does."""
+    if one.share < ALARM_SHARE:
+        return []
+    return [
+        Fault(
+            f"The hot store uses {one.share:.0%} of its memory ({one.used_bytes >> 20} of "
+            f"{one.limit_bytes >> 20} MiB): full, it refuses appends and hot agents stop.",
+            "Look why streams aren't drained (workers, PostgreSQL), or raise its limit: "
+            + _config(f"maxmemory {one.limit_bytes >> 19}mb"),
+            refuses=False,
         )
-    return results
+    ]
 
 
 def refusal(*, may_lose_seconds: bool = False) -> str:

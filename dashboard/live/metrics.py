@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 
+import redis
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
@@ -23,6 +24,7 @@ from approvals import figures as approval_figures
 from approvals.anchors import sender
 from approvals.notify import queries as news
 from checkpoints.anchors.destinations import standings
+from checkpoints.hot.persistence import faults, read_persistence
 from checkpoints.hot.streams import HotStoreAway, Lag, whole_lag
 from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.queries.installation.event_feed import export_figures
@@ -34,6 +36,7 @@ from .frames import Outbox
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 1.0
+HOT_STORE_UP = "Whether the hot store answers."
 PROCESS = f"{socket.gethostname()}:{os.getpid()}"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -252,6 +255,26 @@ def _spans() -> Iterator[Metric]:
     )
 
 
+class HotStore:
+    """Metrics of the hot store, asked with each reading; without an answer the first one alone."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Called by the registry."""
+        try:
+            persistence = read_persistence(timeout=1.0)
+        except (redis.RedisError, OSError):
+            yield _gauge("hot_store_up", HOT_STORE_UP, 0)
+            return
+        yield _gauge("hot_store_up", HOT_STORE_UP, 1)
+        used = "Memory that the hot store uses."
+        yield _gauge("hot_store_used_bytes", used, persistence.used_bytes)
+        limit = "Memory that the hot store may use; 0 is no limit."
+        yield _gauge("hot_store_limit_bytes", limit, persistence.limit_bytes)
+        text = "Faults of the hot store for which hot agents are refused."
+        n_faults = sum(fault.refuses for fault in faults(persistence))
+        yield _gauge("hot_store_faults", text, n_faults)
+
+
 class Sockets:
     """Metrics of this process's hub: its sockets and skipped frames."""
 
@@ -272,6 +295,7 @@ class Sockets:
 
 
 registry.register(Installation())
+registry.register(HotStore())
 registry.register(Sockets())
 
 

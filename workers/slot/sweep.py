@@ -27,6 +27,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from approvals import gates
 from approvals.incidents.sweep import IncidentTurns, sweep_incidents
+from approvals.notify.hot_store import announce_filling
 from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
 from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
@@ -55,6 +56,7 @@ _incident_turns = IncidentTurns()
 # Turns without anything due after which only each fifth asks all parts.
 TURNS_TO_REST, PARTS_EVERY = 10, 5
 _figures_turn, _budgets_turn = store.Turn(seconds=10), store.Turn(seconds=30)
+_hot_store_turn = store.Turn(seconds=30)
 
 
 def interval_seconds() -> float:
@@ -85,6 +87,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "incidents": _look_for_incidents,
         "figures": lambda: store.fold_due() if _figures_turn.is_due() else 0,
         "budgets": lambda: announce_budgets(owner=owner) if _budgets_turn.is_due() else 0,
+        "hot store": lambda: announce_filling() if _hot_store_turn.is_due() else 0,
         "folders": _announce_folders,
         "erased": store.carry_on_erasures,
         "retired": _call_retention,

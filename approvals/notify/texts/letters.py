@@ -40,6 +40,16 @@ LATE: Final = (
     "Until they are, nothing outside this installation shows whether the end of the "
     "record was cut off."
 )
+FILLING: Final = (
+    "Until it is, each step more brings hot agents nearer to their stop. Nothing that is in "
+    "PostgreSQL is in danger."
+)
+# Of several alarms the first kind of these is the headline.
+ALARM_TEXTS: Final = {
+    "record.damaged": ("A record is damaged", TRUST),
+    "anchors.late": ("Anchors are not delivered", LATE),
+    "hot_store.filling": ("The hot store has to be drained", FILLING),
+}
 FOOT: Final = (
     "Neither this message nor its link decides anything: sign in, review the request "
     "and decide there. Nobody reads replies to this message."
@@ -57,13 +67,13 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A damaged record: a thread, or with None the workspace itself; or `late` anchors."""
+    """A damaged record: a thread, or with None the workspace itself; or another kind of ALARMS."""
 
     thread: UUID | None
     title: str
     what: str
     found_at: datetime
-    late: bool = False
+    kind: str = "record.damaged"
 
 
 def line(text: object, most: int = 300) -> str:
@@ -135,11 +145,10 @@ def digest(rows: Sequence[tuple[ApprovalRow, str]], *, base: str, now: datetime)
 
 def alarm(alarms: Sequence[Alarm], rest: Letter | None = None, *, base: str) -> Letter:
     """That records were altered: which, where, and the way there; then what else is new."""
-    n_damaged = sum(not one.late for one in alarms)
-    head = "A record is damaged" if n_damaged == 1 else f"{n_damaged} records are damaged"
-    if not n_damaged:
-        head = "Anchors are not delivered"
-    trust = TRUST if n_damaged else LATE
+    kinds = [one.kind for one in alarms]
+    head, trust = ALARM_TEXTS[next(kind for kind in ALARM_TEXTS if kind in kinds)]
+    if (n_damaged := kinds.count("record.damaged")) > 1:
+        head = f"{n_damaged} records are damaged"
     texts, items = [], []
     for one in alarms[:LISTED]:
         about = f"{line(one.title, 160) or one.thread}: {line(one.what)}"

@@ -42,6 +42,7 @@ def test_it_keeps_what_it_acknowledged_and_evicts_nothing(server: HotStore) -> N
     assert {name: settings[name] for name in wanted} == wanted
 
 
+@pytest.mark.requirement("A30")
 def test_streams_and_fences_survive_a_kill(server: HotStore) -> None:
     with client(server) as connection:
         for number in range(ENTRIES):
