@@ -13,6 +13,7 @@ from dashboard.kit.terminal.console import PersonalCommand
 from dashboard.kit.terminal.tables import Table, facts, table
 from dashboard.threads.answers import thread_detail
 from dashboard.threads.cancel import CancelPlan
+from dashboard.threads.page.memory import copy_of
 from dashboard.threads.plans.changes import EditPlan, ForkPlan, RollBackPlan
 from dashboard.threads.plans.expected_calls import AGAIN, MAYBE, REUSED, Expected
 from dashboard.threads.thread_shapes import RollbackOutcome
@@ -44,7 +45,7 @@ def show_thread(
             ("agent", f"{row.agent} {row.version_label}"),
             ("status", row.status),
             ("why", f"{why.sentence} {why.action}".strip()),
-            ("step", f"{row.step} (checkpoint {row.number}, version {row.version})"),
+            *_step_lines(row),
             ("next", ", ".join(row.next_nodes) or "-"),
             ("lease", lease_of(row)),
             *([("pinned", f"to version {row.version_label}")] if row.pinned else []),
@@ -60,9 +61,19 @@ def show_thread(
     )
     tables = [shown]
     if state and not command.as_json:
-        now = queries.state_at(thread_id, row.head)
+        in_memory = row.is_ephemeral
+        now = copy_of(row).state if in_memory else queries.state_at(thread_id, row.head)
         tables.append(facts("State", ((c, short(v)) for c, v in now.items())))
     command.show(payload, *tables)
+
+
+def _step_lines(row: ThreadRow) -> Iterator[tuple[str, str]]:
+    """Yield where a thread stands; of one that keeps nothing how many steps it took."""
+    if row.not_kept:
+        yield "durability", f"{row.durability}. {row.not_kept}"
+        yield "steps", f"{row.n_steps} (version {row.version})"
+    else:
+        yield "step", f"{row.step} (checkpoint {row.number}, version {row.version})"
 
 
 def _outcome_lines(outcome: RollbackOutcome | None) -> Iterator[tuple[str, str]]:

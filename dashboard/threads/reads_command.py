@@ -11,7 +11,6 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection
 
 from checkpoints import queries
-from checkpoints.durabilities import NOT_KEPT
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import state_answer
@@ -211,6 +210,8 @@ def checkpoints(command: PersonalCommand) -> None:
     )
     columns = ("number", "step", "source", "at", "nodes", "next", "bytes", "note", "checkpoint")
     command.show(answer, table("", columns, (_checkpoint_cells(c, row) for c in page.rows)))
+    if row.not_kept and not command.as_json:
+        command.say(row.not_kept)
     if page.next_cursor and not command.as_json:
         command.say(f"There are more: --before {page.next_cursor}")
 
@@ -243,7 +244,7 @@ def activities(command: PersonalCommand) -> None:
     answer = ActivityList(results=rows)
     command.show(answer, table("", columns, shown))
     if not rows:
-        command.say("Nothing is recorded yet.")
+        command.say(row.not_kept or "Nothing is recorded yet.")
 
 
 def _state_options(parser: argparse.ArgumentParser) -> None:
@@ -269,8 +270,8 @@ def state(command: PersonalCommand) -> None:
         return
     shown = ((channel, short(value, 100_000)) for channel, value in answer.state.items())
     command.show(answer, facts(where, shown))
-    if row.is_ephemeral and not command.as_json:
-        command.say(NOT_KEPT)
+    if row.not_kept and not command.as_json:
+        command.say(row.not_kept)
 
 
 def _diff_options(parser: argparse.ArgumentParser) -> None:

@@ -157,6 +157,11 @@ def test_commands_say_it(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None
     written = capsys.readouterr()
     assert NOT_KEPT in written.out + written.err
     assert "You said hello" in written.out
+    for verb in ("show", "checkpoints", "activities"):
+        call_command("threads", verb, str(chat.id), **as_operator)
+        written = capsys.readouterr()
+        assert NOT_KEPT in written.out + written.err, verb
+        assert "checkpoint 0" not in written.out
     call_command("agent", "show", "chat", **as_operator)
     assert "ephemeral: nothing is kept" in capsys.readouterr().out
     assert queries.thread(chat.id, workspace=chat.cast.workspace).is_ephemeral
