@@ -11,17 +11,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from django.conf import settings
 from django.utils.module_loading import import_string
-from redis import Redis
-from redis.exceptions import RedisError
 
 from ..durabilities import FORGOTTEN
 from ..errors import ContentAway, NotAllowedNow
 from ..state import deltas
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 AWAY: Final = "The memory of ephemeral threads (Valkey) does not answer; try again in a moment."
 PREFIX: Final = "gatepost:ephemeral"
@@ -101,6 +102,8 @@ def _key(thread: UUID, *parts: str) -> str:
 @contextmanager
 def _valkey() -> Iterator[Redis]:
     """The client of this process; raises ContentAway where the server does not answer."""
+    from redis.exceptions import RedisError  # here: who only imports the store needs no client
+
     client: Callable[[], Redis] = import_string(settings.VALKEY_CLIENT)
     try:
         yield client()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from django.dispatch import receiver
 
+from checkpoints.ephemeral import copies
+from checkpoints.errors import ContentAway
 from checkpoints.signals import (
     activity_progressed,
     board_changed,
@@ -57,6 +60,8 @@ def show_stuck(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
 def forget_erased(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
     """The content of a thread is gone: its copies in Valkey go, and its pages look again."""
     progress.forget_progress(thread_id)
+    with suppress(ContentAway):
+        copies.forget(thread_id)  # of an ephemeral thread; else it ends by itself
     hints.look_again(thread_id, workspace)
 
 

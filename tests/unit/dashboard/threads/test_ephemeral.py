@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from checkpoints import queries
+from checkpoints.chain import verify_thread
 from checkpoints.durabilities import FORGOTTEN, NOT_KEPT, SEND_AGAIN
 from checkpoints.ephemeral import copies
 from tests.support.cast import Cast
@@ -165,3 +166,20 @@ def test_commands_say_it(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None
     call_command("agent", "show", "chat", **as_operator)
     assert "ephemeral: nothing is kept" in capsys.readouterr().out
     assert queries.thread(chat.id, workspace=chat.cast.workspace).is_ephemeral
+
+
+def test_erasing_it_forgets_its_state(chat: Chat, django_capture_on_commit_callbacks: Any) -> None:
+    chat.turn()
+    body = {"reason": "Consent withdrawn", "scope": "family"}
+    made = chat.call(f"/threads/{chat.id}/erasure/", body, status=201)
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = chat.cast.client("admin").post(
+            f"/api/v1/erasures/{made['id']}/decide/", json.dumps({"verdict": "approve"}), **JSON
+        )
+    assert answer.status_code == 200, answer.content.decode()
+    assert copies.load(chat.id) is None
+    report = verify_thread(chat.id)
+    assert (report.intact, report.what) == (True, "")
+    assert "Consent withdrawn" in report.erased
+    page = chat.client.get(f"/threads/{chat.id}/").content.decode()
+    assert "You said hello" not in page
