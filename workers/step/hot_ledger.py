@@ -52,7 +52,7 @@ def ledger_for(agent: Agent | None, work: Work) -> tuple[Ledger, Work]:
     if agent is not None and agent.graph.durability == HOT and work.status is Status.RUNNING:
         ledger = HotLedger(work)
         return cast("Ledger", ledger), ledger.work
-    if work.crash_count:
+    if work.crash_count and work.status is Status.RUNNING:
         # Its code may have been hot: what a killed worker buffered comes first.
         with transaction.atomic():
             moved = store.settle_stream(work.thread)

@@ -404,3 +404,27 @@ def test_an_effect_happens_after_all_before_it_is_in_the_database(
     worked(bench, taken(thread))
     assert seen == [(40, 0)]
     assert bench.row(thread).status == "succeeded"
+
+
+def test_a_thread_sleeps_while_the_hot_store_is_away_and_then_continues(
+    bench: Bench, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = bench.start(until=60)
+    worked(bench, taken(thread), until=37)
+    until = acknowledged(thread)
+    expire(thread)
+    monkeypatch.setattr(loop, "agents", lambda: {bench.agent.graph.name: bench.agent})
+    monkeypatch.setattr(loop, "AWAY_SECONDS", 0.0)
+    monkeypatch.setattr(streams, "PATIENCE", 0.1)
+    present, settings.HOT_URL = settings.HOT_URL, "unix:///nowhere/valkey.sock"
+    loop.work_on(taken(thread))
+    row = bench.row(thread)
+    assert (row.status, row.status_reason) == ("sleeping", "The hot store does not answer.")
+    with pytest.raises(streams.HotStoreAway):
+        bench.cancel(thread)  # what it has buffered would be lost
+    settings.HOT_URL = present
+    assert bench.wake_sleepers() == 1
+    loop.work_on(taken(thread))
+    assert bench.row(thread).status == "succeeded"
+    assert bench.state(thread)["n"] == 60 > until
+    assert verify_thread(thread).intact
