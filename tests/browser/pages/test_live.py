@@ -49,6 +49,26 @@ def test_two_boards_in_two_browsers_follow_by_pushes_alone(house: House, people:
         assert board.frames
 
 
+@pytest.mark.requirement("F15")
+def test_a_loaded_page_is_sent_nothing_and_then_what_changes(house: House, people: People) -> None:
+    """The mark of a region goes with the first news of it, the others stay."""
+    case = house.play("look a", "look b", hold=("in-a",))
+    case.wait_called("a")
+    page = people("operator")
+    page.open(f"/threads/{case.id}/")
+    page.see_live()
+    page.page.wait_for_timeout(1_500)  # the hub looks at a family once a second
+    topics = [frame["topic"] for frame in page.frames if frame["type"] == "frame"]
+    assert not [topic for topic in topics if str(case.id) in topic]
+    marked = set(page.one("[data-region][data-mark]").evaluate_all("all => all.map(el => el.id)"))
+    assert {"thread-head", "thread-events", "thread-family"} <= marked
+    case.go("in-a")
+    expect(page.one("#thread-head")).to_contain_text("Succeeded")
+    expect(page.one("#thread-events[data-mark], #thread-head[data-mark]")).to_have_count(0)
+    expect(page.one("#thread-family[data-mark]")).to_have_count(1)
+    assert page.polls == []
+
+
 @contextmanager
 def no_hints() -> Iterator[list[bytes]]:
     """Valkey refuses every hint of every process; gives those that came through all the same."""
