@@ -13,7 +13,7 @@ import gatepost
 from gatepost_command import ROOT
 
 COST = """
-import gatepost, json, os, re, sys
+import json, os, re, sys
 packages = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names
 # What getrusage says would begin with the memory of the process that starts this one.
 status = open("/proc/self/status").read() if os.path.exists("/proc/self/status") else "VmHWM: 0"
@@ -25,12 +25,14 @@ OURS = {"approvals", "checkpoints", "gatepost", "workers"}
 PYDANTIC = {"annotated_types", "pydantic", "pydantic_core", "typing_extensions"}
 LIGHT = OURS | PYDANTIC | {"typing_inspection", "rfc8785"}
 KILOBYTES_MAX = 45 * 1024
+MODULES_OF_CONTEXT = 1_100  # may only fall
 
 
-def cost() -> dict[str, Any]:
-    """Modules, packages and peak memory (KiB, 0 if unknown) of a process that imports gatepost."""
+def cost(statement: str = "import gatepost") -> dict[str, Any]:
+    """Modules, packages and peak memory (KiB, 0 if unknown) of a process with this import."""
+    code = f"{statement}\n{COST}"
     done = subprocess.run(
-        [sys.executable, "-c", COST], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -42,6 +44,12 @@ def test_it_brings_what_a_graph_is_declared_with_and_nothing_else() -> None:
     assert packages <= LIGHT, packages - LIGHT
     assert result["modules"] <= 260
     assert result["peak"] <= KILOBYTES_MAX
+
+
+def test_what_works_on_threads_brings_no_client_of_valkey() -> None:
+    result = cost("from gatepost import Context")
+    assert not {"celery", "kombu", "opentelemetry", "redis"} & {*result["packages"]}
+    assert result["modules"] <= MODULES_OF_CONTEXT
 
 
 @pytest.mark.parametrize("name", gatepost.__all__)
