@@ -21,6 +21,8 @@ from .states import DEFAULT_RISK, STATUSES, VERDICTS, WHAT_NEXT
 
 __all__ = [
     "Approval",
+    "DecidedDay",
+    "DecidedUntil",
     "Decision",
     "Delivery",
     "Deputy",
@@ -162,6 +164,37 @@ class Decision(models.Model):
                 condition=models.Q(verdict__in=VERDICTS), name="gp_decision_verdict"
             ),
         )
+
+
+class DecidedDay(models.Model):
+    """Decisions of a day (UTC) by agent, verdict and person: how many, and seconds waited for each.
+
+    A cache: decisions never change. `waits` leaves out answers, what was taken back, and verdicts
+    of scripts and tokens.
+    """
+
+    pk = models.CompositePrimaryKey("workspace_id", "day", "agent", "verdict", "person")
+    workspace_id = models.UUIDField()
+    day = models.DateField()
+    agent = models.CharField(max_length=100)
+    verdict = models.CharField(max_length=10)
+    person = models.CharField(max_length=200)
+    name = models.CharField(max_length=200)
+    n = models.IntegerField()
+    waits = models.JSONField()
+
+    class Meta:
+        db_table = "gp_decided_day"
+
+
+class DecidedUntil(models.Model):
+    """The first day of a workspace whose decisions are not in DecidedDay."""
+
+    workspace_id = models.UUIDField(primary_key=True)
+    day = models.DateField()
+
+    class Meta:
+        db_table = "gp_decided_until"
 
 
 class Look(models.Model):

@@ -1,21 +1,25 @@
 """Decisions of people in a range of time: verdicts, how long requests waited, who carried the load.
 
-Counted are decisions of requests that were made at most BEFORE_DAYS earlier.
+Days that the sweep has added up are read from there, the others are counted now; both by the same
+statement.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
 from checkpoints.postgres.sql_files import sql_file
+from checkpoints.tables.readers import decoded
 
-BEFORE_DAYS: Final = 90
-SQL: Final = sql_file(__file__, before=str(BEFORE_DAYS))
+SQL: Final = sql_file(__file__)
+DAY: Final = "day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +49,46 @@ class Decided:
 def decided(
     *, workspace: UUID, low: datetime, high: datetime, unit: str, agent: str = ""
 ) -> Decided:
-    """The decisions from `low` until before `high`, by hour or day: one statement."""
-    params = {"workspace": workspace, "low": low, "high": high, "unit": unit, "agent": agent}
-    with planned_for_this():
-        rows = fetch_named(SQL.summed, params)
-    verdicts, waits, total = {}, {}, Waits(0, None, None)
-    people: dict[tuple[int, str], tuple[str, str, Waits]] = {}
+    """The decisions from `low` until before `high`, by hour or day: up to three statements."""
+    rows = _rows({"workspace": workspace, "low": low, "high": high, "unit": unit, "agent": agent})
+    verdicts: dict[tuple[datetime, str], int] = defaultdict(int)
+    by_time: dict[datetime, list[float]] = defaultdict(list)
+    by_person: dict[str, list[float]] = defaultdict(list)
+    names: dict[str, str] = {}
     for row in rows:
-        some = Waits(row.counted, row.median, row.p90)
-        if row.verdict is not None:
-            verdicts[row.at, row.verdict] = row.n
-        elif row.at is not None:
-            waits[row.at] = some
-        elif row.person is None:
-            total = some
-        elif some.n:
-            people[-some.n, row.person] = (row.person, row.name, some)
-    return Decided(verdicts, waits, total, tuple(people[key] for key in sorted(people)))
+        waits = list(map(float, decoded(row.waits)))
+        verdicts[row.at, row.verdict] += row.n
+        by_time[row.at] += waits
+        by_person[row.person] += waits
+        names[row.person] = max(row.name, names.get(row.person, ""))
+    people = [(person, names[person], waits_of(some)) for person, some in by_person.items() if some]
+    return Decided(
+        dict(verdicts),
+        {at: waits_of(some) for at, some in by_time.items()},
+        waits_of([took for some in by_time.values() for took in some]),
+        tuple(sorted(people, key=lambda one: (-one[2].n, one[0]))),
+    )
+
+
+def waits_of(seconds: Sequence[float]) -> Waits:
+    """The number of these waits, their median and the 90th percentile, between two if need be."""
+    ordered = sorted(seconds)
+
+    def at(share: float) -> float:
+        place = share * (len(ordered) - 1)
+        low = ordered[int(place)]
+        return low + (place - int(place)) * (ordered[min(int(place) + 1, len(ordered) - 1)] - low)
+
+    return Waits(len(ordered), at(0.5), at(0.9)) if ordered else Waits(0, None, None)
+
+
+def _rows(params: dict[str, Any]) -> list[Any]:
+    """The rows of days that are added up, and of the rest of the range."""
+    folded, low = [], params["low"]
+    if params["unit"] == DAY and (until := fetch_named(SQL.until, params)):
+        low = min(max(low, until[0][0]), params["high"])
+        folded = fetch_named(SQL.folded, params | {"high": low})
+    if low >= params["high"]:
+        return folded
+    with planned_for_this():
+        return folded + fetch_named(SQL.counted, params | {"low": low})

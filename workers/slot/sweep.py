@@ -55,8 +55,8 @@ _stuck_turns = store.StuckTurns()
 _incident_turns = IncidentTurns()
 # Turns without anything due after which only each fifth asks all parts.
 TURNS_TO_REST, PARTS_EVERY = 10, 5
-_figures_turn, _budgets_turn = store.Turn(seconds=10), store.Turn(seconds=30)
-_hot_store_turn = store.Turn(seconds=30)
+_figures_turn, _decisions_turn = store.Turn(seconds=10), store.Turn(seconds=10)
+_budgets_turn, _hot_store_turn = store.Turn(seconds=30), store.Turn(seconds=30)
 
 
 def interval_seconds() -> float:
@@ -86,6 +86,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "waiting": announce_waiting_work,
         "incidents": _look_for_incidents,
         "figures": lambda: store.fold_due() if _figures_turn.is_due() else 0,
+        "decisions": lambda: gates.fold_decisions() if _decisions_turn.is_due() else 0,
         "budgets": lambda: announce_budgets(owner=owner) if _budgets_turn.is_due() else 0,
         "hot store": lambda: announce_filling() if _hot_store_turn.is_due() else 0,
         "folders": _announce_folders,

@@ -52,6 +52,13 @@ class Overview:
         )
 
     @cached_property
+    def _by_figure(self) -> dict[str, list[FigureRow]]:
+        results: dict[str, list[FigureRow]] = defaultdict(list)
+        for row in self.rows:
+            results[row.figure].append(row)
+        return results
+
+    @cached_property
     def decided(self) -> Decided:
         """Decisions of people, and how long requests had waited."""
         p = self.period
@@ -83,11 +90,10 @@ class Overview:
         self, key: Callable[[FigureRow], K], figures: Iterable[str]
     ) -> dict[K, dict[str, Sum]]:
         """{key: {figure: sum}} over the rows of these figures."""
-        wanted = frozenset(figures)
         results: dict[K, dict[str, Sum]] = defaultdict(lambda: defaultdict(Sum))
-        for row in self.rows:
-            if row.figure in wanted:
-                results[key(row)][row.figure].add(row)
+        for figure in dict.fromkeys(figures):
+            for row in self._by_figure.get(figure, ()):
+                results[key(row)][figure].add(row)
         return results
 
     def by_time(self, *figures: str) -> list[tuple[datetime, dict[str, Sum]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from approvals.queries.decided import BEFORE_DAYS
 from dashboard.html.charts.over_time import Series, over_time
 from dashboard.html.charts.ranks import ranks
 from dashboard.wording.text import number, span
@@ -13,7 +12,6 @@ from .figure import Column, Figure
 from .reads import NOTHING, Overview
 
 TIME: Final = Column("at", "Time (UTC)", "time")
-MADE_WITHIN: Final = f"Includes requests from this period and the {BEFORE_DAYS} days before it."
 CHILDREN: Final = Column("children", "Children")
 AGENT: Final = Column("agent", "Agent", "text")
 ENDS: Final = (("succeeded", "done"), ("failed", "fail"), ("cancelled", "idle"))
@@ -59,7 +57,7 @@ def waiting(look: Overview) -> Figure:
         "Waiting for people",
         "Time from a request to each verdict, shown at the time of the verdict: the median and the "
         "90th percentile. Answers to questions and verdicts of scripts and API tokens aren't "
-        f"included. {MADE_WITHIN}",
+        "included.",
         (
             TIME,
             Column("decisions", "Decisions"),
@@ -86,8 +84,7 @@ def decisions(look: Overview) -> Figure:
     return Figure(
         "decisions",
         "Decisions",
-        "Verdicts of people over time, with answers to questions and undone verdicts. "
-        f"{MADE_WITHIN}",
+        "Verdicts of people over time, with answers to questions and undone verdicts.",
         (TIME, *(Column(verdict, words.capitalize()) for verdict, words, _ in VERDICTS)),
         tuple((at, *(counts.get((at, verdict), 0) for verdict, _, _ in VERDICTS)) for at in times),
         plot=over_time(
@@ -148,7 +145,7 @@ def reviewers(look: Overview) -> Figure:
         "reviewers",
         "Approval load by reviewer",
         "Verdicts of each reviewer, and how long the requests waited, without those of scripts and "
-        f"API tokens. {MADE_WITHIN}",
+        "API tokens.",
         (
             Column("reviewer", "Reviewer", "text"),
             Column("decisions", "Decisions"),

@@ -117,6 +117,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},
     "gp_worker": {"*": _NOW},
     "gp_backoff": {"*": _NOW},
+    "gp_decided_day": {"*": "a cache of figures, made anew from the decisions that they count"},
+    "gp_decided_until": {"*": "up to which day that cache goes, and may be deleted with it"},
     "gp_figure": {"*": "a cache of figures, made anew from the rows that they count"},
     "gp_figure_change": {"*": "which of them are made anew next; what is lost is found later"},
     "gp_folded_unit": {"*": "which hours and days the cache holds, and may be deleted"},

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from approvals import gates
 from checkpoints import store
 from checkpoints.queries.search.language import parse
 from checkpoints.store.overview.budgets import set_budget
@@ -44,8 +45,9 @@ def sums(figure: dict[str, Any], *names: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_the_figures_are_those_of_the_tables(cast: Cast, is_folded: bool) -> None:
     fill(cast, threads=400)
-    while is_folded and store.fold_due():
+    while is_folded and (store.fold_due() or gates.fold_decisions()):
         pass
+    assert (by_sql(cast, "SELECT * FROM gp_decided_day") != []) is is_folded
     figures = overview(cast, period="30d")
     assert list(figures) == list(FIGURES)
     assert len(figures["throughput"]["rows"]) == 30

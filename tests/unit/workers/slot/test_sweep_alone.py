@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from approvals import gates
 from approvals.policies.budgets import announce_budgets
 from approvals.verification import proof
 from checkpoints import queries, store
@@ -96,6 +97,8 @@ ALONE = [
           ("gp_budget_band", "budget_id"), run=lambda: announce_budgets(owner="worker:1")),
     Alone("figures", _past_days, _is_there("gp_folded_unit", "workspace_id"),
           ("gp_folded_unit", "workspace_id"), run=store.fold_due),
+    Alone("decisions", _past_days, _is_there("gp_decided_until", "workspace_id"),
+          ("gp_decided_until", "workspace_id"), run=gates.fold_decisions),
     Alone("retired", _outdated, _is_there("gp_erased", "id"), ("gp_erasure", "thread_id"),
           ("gp_thread", "id"), retention.apply_rules),
 ]  # fmt: skip
