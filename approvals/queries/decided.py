@@ -75,9 +75,9 @@ def waits_of(seconds: Sequence[float]) -> Waits:
     ordered = sorted(seconds)
 
     def at(share: float) -> float:
-        place = share * (len(ordered) - 1)
-        low = ordered[int(place)]
-        return low + (place - int(place)) * (ordered[min(int(place) + 1, len(ordered) - 1)] - low)
+        below, part = divmod(share * (len(ordered) - 1), 1)
+        low, high = ordered[int(below)], ordered[min(int(below) + 1, len(ordered) - 1)]
+        return low + part * (high - low)
 
     return Waits(len(ordered), at(0.5), at(0.9)) if ordered else Waits(0, None, None)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from checkpoints.postgres.named_rows import fetch_named
@@ -37,8 +37,7 @@ SQL: Final = sql_file(__file__, top=TOP, turns=TURNS)
 HOUR, DAY = "hour", "day"
 
 
-@dataclass(frozen=True, slots=True)
-class FigureRow:
+class FigureRow(NamedTuple):
     """Counts of something that happened in an hour or a day that begins at `at`, and what it cost.
 
     `figure` is started, succeeded, failed, cancelled, rolled_back (calls whose work a rollback

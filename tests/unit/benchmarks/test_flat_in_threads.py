@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from approvals import gates
 from benchmarks import inbox
 from benchmarks.ground import workspace
 from benchmarks.rows.fleet import fill
@@ -97,7 +98,7 @@ ALIKE = 7 * 6
 def test_figures_are_read_by_hour_and_day_and_threads_of_the_last_hour_counted() -> None:
     with connected() as raw:
         fill.fill(raw, MANY)
-    while store.fold_due():
+    while store.fold_due() or gates.fold_decisions():
         pass
     client = Client()
     client.force_login(inbox.reviewer(), "dashboard.identity.backends.Passwords")
@@ -108,5 +109,9 @@ def test_figures_are_read_by_hour_and_day_and_threads_of_the_last_hour_counted()
         [counted] = [one for one in reads if "WITH RECURSIVE ended" in one.sql]
         # Each is read where it began, ended and called: a day has 333 of them.
         assert 0 < counted.rows["gp_thread"] <= 3 * 2 * MANY / 30 / 24, counted
+        [decided] = [one for one in reads if "gp_decision" in one.rows]
+        assert 0 < decided.rows["gp_decision"] < MANY / 250  # of today, or the last 24 hours
+        by_day = [one.rows["gp_decided_day"] for one in reads if "gp_decided_day" in one.rows]
+        assert by_day == {"24h": [], "7d": [6], "30d": [29]}[period]
         others = [one for one in reads if one not in (added_up, counted)]
         assert {one.rows.get("gp_activity", 0) for one in others} == {0}
