@@ -61,12 +61,13 @@ def decided(
         by_time[row.at] += waits
         by_person[row.person] += waits
         names[row.person] = max(row.name, names.get(row.person, ""))
-    people = [(person, names[person], waits_of(some)) for person, some in by_person.items() if some]
+    people = {person: waits_of(some) for person, some in by_person.items() if some}
+    busiest = sorted(people, key=lambda person: (-people[person].n, person))
     return Decided(
         dict(verdicts),
         {at: waits_of(some) for at, some in by_time.items()},
         waits_of([took for some in by_time.values() for took in some]),
-        tuple(sorted(people, key=lambda one: (-one[2].n, one[0]))),
+        tuple((person, names[person], people[person]) for person in busiest),
     )
 
 
@@ -86,7 +87,7 @@ def _rows(params: dict[str, Any]) -> list[Any]:
     """The rows of days that are added up, and of the rest of the range."""
     folded, low = [], params["low"]
     if params["unit"] == DAY and (until := fetch_named(SQL.until, params)):
-        low = min(max(low, until[0][0]), params["high"])
+        low = min(max(low, until[0].at), params["high"])
         folded = fetch_named(SQL.folded, params | {"high": low})
     if low >= params["high"]:
         return folded

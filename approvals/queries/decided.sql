@@ -17,7 +17,7 @@ SELECT date_trunc(%(unit)s::text, x.at, 'UTC') AS at, x.agent, x.verdict, x.pers
 FROM ({decided}) x WHERE %(agent)s::text = '' OR x.agent = %(agent)s::text GROUP BY 1, 2, 3, 4
 
 -- until -- The beginning of the first day that is not added up.
-SELECT u.day::timestamp AT TIME ZONE 'UTC' FROM gp_decided_until u
+SELECT u.day::timestamp AT TIME ZONE 'UTC' AS at FROM gp_decided_until u
 WHERE u.workspace_id = %(workspace)s::uuid
 
 -- folded -- Days of a range that are added up, in the same columns.
