@@ -40,7 +40,11 @@ CONDITIONS = {
 }
 # Addresses that no link leads to, beside those that take a form only, by the reason.
 NO_LINKS = {
-    "takes a form": "logout thread_input thread_pause thread_resume thread_reveal thread_settle",
+    "takes a form": """
+        incident_close incident_give_back incident_snooze incident_take incident_wake logout
+        thread_input thread_pause thread_rename thread_resume thread_retry thread_reveal
+        thread_settle thread_signal
+    """,
     "a file, figures, or read by a script": """
         approvals_ended artifact favicon healthz metrics overview_csv published push_worker readyz
         thread_capsule violations
