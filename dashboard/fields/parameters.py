@@ -130,9 +130,10 @@ def _is_number(value: str) -> bool:
     return value.isascii() and value.isdecimal() and len(value) < 18
 
 
-def _is_text(value: str) -> bool:
+def text_of(most: int) -> Values:
+    """A text of at most `most` characters."""
     # NUL cannot be asked of PostgreSQL; nothing that is stored contains it.
-    return len(value) <= TEXT_MAX and "\0" not in value
+    return Values(f"at most {most:,} characters", lambda v: len(v) <= most and "\0" not in v)
 
 
 ID: Final = Values("an id, such as 0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10", _is_id)
@@ -141,10 +142,8 @@ NUMBER_OR_ID: Final = Values(
     "a number or an id",
     lambda value: (_is_number(value) and len(value) < 10) or _is_id(value),
 )
-TEXT: Final = Values(f"at most {TEXT_MAX} characters", _is_text)
-QUERY: Final = Values(
-    f"at most {QUERY_MAX:,} characters", lambda value: len(value) <= QUERY_MAX and "\0" not in value
-)
+TEXT: Final = text_of(TEXT_MAX)
+QUERY: Final = text_of(QUERY_MAX)
 ADDRESS: Final = Values(
     f"an address of at most {ADDRESS_MAX:,} characters",
     lambda value: len(value) <= ADDRESS_MAX and "\0" not in value,
@@ -163,7 +162,7 @@ POINTER: Final = Values(
 )
 FLAG: Final = one_of(("1",), also=("true", "yes"))
 # A place in a list: what it holds is judged by the list that made it.
-CURSOR: Final = Values("what a link to the next page holds", _is_text)
+CURSOR: Final = Values("what a link to the next page holds", TEXT.fits)
 COLUMNS: Final = Values(
     "numbers of columns, such as 1 or -2.1",
     lambda value: bool(re.fullmatch(r"-?\d{1,2}(\.-?\d{1,2}){0,9}", value, re.ASCII)),

@@ -12,7 +12,7 @@ from checkpoints.limits import NAME_MAX
 from checkpoints.queries.why import awaited_signals
 from dashboard import errors
 from dashboard.fields.one_value import has_members, read_value, value_fields
-from dashboard.fields.parameters import Values
+from dashboard.fields.parameters import text_of
 from dashboard.identity.permissions import allowed_actions
 from dashboard.kit.action import read
 from dashboard.kit.inputs import declared
@@ -24,7 +24,7 @@ from .checkpoint_forms import form_page, thread_for
 from .signal import SIGNAL, SendSignal
 
 VALUE: Final = "value"  # the input of a value that has no inputs for its members
-NAME: Final = Values(f"at most {NAME_MAX} characters", lambda text: len(text) <= NAME_MAX)
+NAME: Final = text_of(NAME_MAX)
 NOT_AWAITED: Final = "The thread no longer waits for this signal. Nothing was sent."
 
 

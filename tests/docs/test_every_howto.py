@@ -37,7 +37,7 @@ ELSEWHERE = {
     "api": ("tests/contract/test_howto_api.py", 29),
     "audit": ("tests/docs/test_howto_audit.py", 11),
     "costs": ("tests/docs/test_howtos_performed.py", 2),
-    "deploy": ("tests/house/deploy/test_units.py", 10),
+    "deploy": ("tests/house/deploy/test_units.py", 11),
     "erasure": ("tests/docs/test_howtos_performed.py", 4),
     "external-agents": ("tests/contract/test_howto_api.py", 19),
     "langgraph": ("tests/contract/clients/frameworks/langgraph/test_howto.py", 4),

@@ -46,6 +46,16 @@ def test_they_start_what_the_containers_start() -> None:
         assert f"GATEPOST_ROLE={role}" in UNITS[name]
 
 
+def test_a_hot_store_of_ones_own_is_started_as_that_of_the_containers() -> None:
+    (line,) = re.findall(r"^valkey-server (.+)$", PAGE, re.MULTILINE)
+    words = line.split()
+    shown = dict(zip(words[::2], words[1::2], strict=True))
+    of_containers = filled(compose()["services"]["hot"]["command"], {})[1:]
+    options = dict(zip(of_containers[::2], of_containers[1::2], strict=True))
+    assert shown.items() <= options.items()
+    assert {"--appendonly": "yes", "--appendfsync": "always"}.items() <= shown.items()
+
+
 def test_whatever_ends_them_they_are_started_again() -> None:
     """By systemd without a limit of starts, after which it gives up; by the containers always."""
     for text in UNITS.values():

@@ -103,8 +103,6 @@ GARBAGE = {
     "number": ("zzz", "-1", "1.5", "٣", "9" * 30),
     "depth": ("zzz", "-1", "1.5", "٣", "32768", "9" * 30),
     "columns": ("zzz", "1.", "--1", "٣"),
-    "text": ("x" * 201, "a\0b"),
-    "query": ("x" * 1_001, "a\0b"),
     "point": (
         "zzz",
         "0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10:",
@@ -130,13 +128,13 @@ def _garbage(values: parameters.Values) -> tuple[str, ...]:
         return tuple(word for word in GARBAGE["enumerated"] if not values.fits(word))
     if values.takes.startswith("a whole number up to "):
         return GARBAGE["depth"]
+    if length := re.fullmatch(r"at most ([\d,]+) characters", values.takes):
+        return ("x" * (int(length[1].replace(",", "")) + 1), "a\0b")
     by_kind = {
         parameters.ID: "id",
         parameters.NUMBER: "number",
         parameters.NUMBER_OR_ID: "number",
         parameters.COLUMNS: "columns",
-        parameters.TEXT: "text",
-        parameters.QUERY: "query",
         parameters.ADDRESS: "address",
         parameters.CURSOR: "cursor",
         parameters.POINT: "point",
