@@ -19,8 +19,7 @@ from . import queries as queries_policies
 from .queries import CapRow, money
 
 # Of calls and of turns of ephemeral threads. By the end that the database's clock gave an activity
-# (index gp_activity_usage): its id begins
-# with the time of a worker, which may be days off.
+# (index gp_activity_usage): its id begins with the time of a worker, which may be days off.
 _DAY = """
 SELECT coalesce(sum(x.cost), 0) FROM (
   SELECT x.thread_id, (x.usage ->> 'cost')::numeric AS cost FROM gp_activity x
