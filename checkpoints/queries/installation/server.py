@@ -19,7 +19,7 @@ GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "gp_agent_announcement": ("gp_agent_announcement_row", "gp_agent_announcement_table"),
     "gp_thread": (
         *("gp_thread_kept", "gp_thread_table", "gp_thread_transition"),
-        *("gp_thread_news", "gp_child_ended", "gp_closed_base"),
+        *("gp_thread_news", "gp_child_ended", "gp_closed_base", "gp_figure_changed"),
     ),
     "gp_workspace": ("gp_workspace_kept", "gp_workspace_table"),
     "gp_workspace_event": ("gp_workspace_event_row", "gp_workspace_event_table"),

@@ -110,7 +110,7 @@ def _failed(cast: Cast) -> list[UUID]:
     return [
         ident
         for (ident,) in rows(
-            "SELECT id FROM gp_thread WHERE workspace_id = %s AND status = 'failed'",
+            "SELECT id FROM gp_thread WHERE workspace_id = %s AND status = 'failed' ORDER BY id",
             [cast.workspace],
         )
     ]

@@ -103,12 +103,12 @@ def test_a_store_that_fills_up_is_said_before_it_is_full(server: redis.Redis) ->
 
 def test_a_server_that_hides_its_configuration(settings: Any, server: redis.Redis) -> None:
     server.acl_setuser("blind", enabled=True, nopass=True, categories=["+@all"], keys=["*"])
-    server.acl_setuser("blind", commands=["-config"])
+    server.acl_setuser("blind", enabled=True, nopass=True, commands=["-config"])
     path = server.get_connection_kwargs()["path"]
     settings.HOT_URL = f"unix://blind:x@{path}"
     try:
         assert "CONFIG GET appendfsync is refused" in refusal()
-        server.acl_setuser("blind", commands=["+config|get"])
+        server.acl_setuser("blind", enabled=True, nopass=True, commands=["+config|get"])
         assert refusal() == ""
     finally:
         server.acl_deluser("blind")

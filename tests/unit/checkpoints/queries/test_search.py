@@ -21,7 +21,7 @@ from checkpoints.queries.search.language import FILTERS, HAS, InvalidQuery, Quer
 from checkpoints.states import Status
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import rows
-from tests.unit.checkpoints.queries.test_queries import nodes, plans_of
+from tests.unit.checkpoints.queries.test_plans import nodes, plans_of
 from tests.unit.checkpoints.strategies import texts
 from tests.unit.dashboard import scene
 
