@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.requirement("A14")]
 QUESTION = "How does celery retry a task?"
 
 
+@pytest.mark.slow
 def test_without_a_model_it_quotes_what_the_packages_say() -> None:
     thread = Harness(graph).play({"question": QUESTION})
     assert thread.status == "succeeded", thread

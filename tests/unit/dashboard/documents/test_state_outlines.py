@@ -102,6 +102,7 @@ STEPS: Mapping[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_of_an_outline_is_that_of_the_state(
     cast: Cast, kind: str, reads: list[UUID]

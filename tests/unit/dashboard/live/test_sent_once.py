@@ -208,6 +208,7 @@ def test_no_change_falls_between_page_and_socket(live: LiveThread, what: str) ->
     assert all(shown), shown
 
 
+@pytest.mark.slow
 def test_the_mark_of_a_page_counts_for_its_own_number(live: LiveThread) -> None:
     """After a frame the number is another, and what the page fetches may have changed since."""
     page = Page(live, "operator", "/?q=delays")

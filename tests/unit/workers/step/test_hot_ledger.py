@@ -204,6 +204,7 @@ def test_a_former_holder_appends_until_the_next_one_has_opened_and_not_after(ben
     assert [line.split()[0] for line in log] == [str(n) for n in range(len(log))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(1, 14))
 def test_a_drain_that_is_interrupted_continues_where_it_was(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, at: int

@@ -152,6 +152,7 @@ def test_a_lost_worker_saves_what_is_recorded_and_unpriced_calls_count_their_tok
     assert table(cast, "teams") == [{"team": "growth", "calls": 2, "tokens": 47, "cost": "0.5"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_noted", [True, False])
 def test_days_that_are_added_up_tell_the_same_and_are_renewed(cast: Cast, is_noted: bool) -> None:
     agent = make_agent("payments")
