@@ -22,7 +22,7 @@ import psycopg
 
 from dashboard.operate.embedded.postgres import Postgres
 from dashboard.operate.embedded.process import processes
-from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.process.folders import Folders, folders, prepare
 from dashboard.operate.embedded.process.library import postgres_programs, valkey_program
 from tests.faults.bench import AGENTS, wait_until
 from tests.faults.embedded.helpers import ROOT, clean_environment, free_port
@@ -137,38 +137,12 @@ class Fleet:
         prepare(places)
         self.certificate = certificate(self.data, places.account.gid if places.account else 0)
         self.postgres = Served(self.data, free_port(), self.certificate)
-        self.valkey_port, self.nobody_port = free_port(), free_port()
+        self.valkey_port, self.hot_port, self.nobody_port = free_port(), free_port(), free_port()
         for name, password in (*PASSWORDS.items(), ("key", "k" * 50)):
             (self.folder / f"{name}.secret").write_text(f"{password}\n")
         (self.folder / "encryption.secret").write_text(f"{b64encode(b'e' * 32).decode()}\n")
-        conf = places.valkey / "password.conf"
-        conf.write_text(f'requirepass "{PASSWORDS["valkey"]}"\n')
-        conf.chmod(0o444)
-        server = [
-            str(conf) if word == "/run/secrets/valkey_conf" else word
-            for word in SERVICES["valkey"]["command"]
-        ]
-        assert server[0] == "valkey-server"
-        assert str(conf) in server
-        self.parts["valkey"] = Part(
-            "valkey",
-            [
-                *(str(valkey_program(places)), *server[1:], "--bind", "127.0.0.1"),
-                *("--port", str(behind := free_port()), "--dir", str(places.valkey)),
-            ],
-            dict(os.environ),
-            places.logs / "valkey.log",
-            places.account,
-        )
-        self.parts["tls"] = Part(
-            "tls",
-            [
-                *(sys.executable, str(Path(__file__).with_name("tls.py"))),
-                *(str(self.valkey_port), str(behind), str(self.certificate)),
-            ],
-            dict(os.environ),
-            self.folder / "tls.log",
-        )
+        self._valkey("valkey", self.valkey_port, places, places.valkey)
+        self._valkey("hot", self.hot_port, places, places.hot)
         for number in (1, 2):
             self._web(f"web-{number}")
             self._worker(f"worker-{number}")
@@ -186,6 +160,8 @@ class Fleet:
             "DATABASE_PASSWORD_FILE": secret.format(RUNTIME),
             "REDIS_URL": f"rediss://localhost:{self.valkey_port}/0?ssl_ca_certs={self.certificate}",
             "REDIS_PASSWORD_FILE": secret.format("valkey"),
+            "GATEPOST_HOT_URL": f"rediss://localhost:{self.hot_port}/0?ssl_ca_certs={self.certificate}",
+            "GATEPOST_HOT_PASSWORD_FILE": secret.format("valkey"),
             "GATEPOST_SECRET_KEY_FILE": secret.format("key"),
             "GATEPOST_ENCRYPTION_KEYS_FILE": secret.format("encryption"),
         }
@@ -213,6 +189,36 @@ class Fleet:
         if command[0] == "python":
             return [sys.executable, *command[1:]]
         return [sys.executable, "-m", *command]
+
+    def _valkey(self, service: str, port: int, places: Folders, folder: Path) -> None:
+        """The server of a service, and what speaks TLS for it."""
+        conf = folder / "password.conf"
+        conf.write_text(f'requirepass "{PASSWORDS["valkey"]}"\n')
+        conf.chmod(0o444)
+        command = filled(SERVICES[service]["command"], {})
+        server = [str(conf) if word == "/run/secrets/valkey_conf" else word for word in command]
+        assert server[0] == "valkey-server"
+        assert str(conf) in server
+        self.parts[service] = Part(
+            service,
+            [
+                *(str(valkey_program(places)), *server[1:], "--bind", "127.0.0.1"),
+                *("--port", str(behind := free_port()), "--dir", str(folder)),
+            ],
+            dict(os.environ),
+            places.logs / f"{service}.log",
+            places.account,
+        )
+        name = f"tls of {service}"
+        self.parts[name] = Part(
+            name,
+            [
+                *(sys.executable, str(Path(__file__).with_name("tls.py"))),
+                *(str(port), str(behind), str(self.certificate)),
+            ],
+            dict(os.environ),
+            self.folder / f"{name}.log",
+        )
 
     def _web(self, name: str) -> None:
         port = free_port()
