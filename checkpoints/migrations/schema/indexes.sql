@@ -31,7 +31,7 @@ CREATE INDEX gp_event_resumed ON gp_event (workspace_id, at)
   WHERE kind IN ('lease.taken_over', 'thread.retried');
 
 -- Indexes over the time of events that auditors ask for across threads; steps are in neither. The
--- kinds repeat DECISIONS and, but for later migrations, NOTABLE of approvals.records; a test compares.
+-- kinds repeat DECISIONS and, but for migrations since, NOTABLE of approvals.records.
 CREATE INDEX gp_event_decisions ON gp_event (workspace_id, at, thread_id, seq)
   WHERE kind IN ('approval.requested', 'approval.decided', 'approval.withdrawn',
     'approval.expired', 'approval.settled', 'approval.escalated', 'approval.reminded',
