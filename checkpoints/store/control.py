@@ -285,7 +285,7 @@ def cancel(
     """
     with transaction.atomic(savepoint=False):
         settle_stream(thread)
-        effects = interrupted_effects.locked(thread)
+        effects = interrupted_effects.underway(thread)
         moved = _move_on(
             thread,
             EventKind.THREAD_CANCELLED,

@@ -25,6 +25,7 @@ from ..records import Work
 from ..states import EventKind
 from .buffered_steps import BufferedStep, decode_step
 from .statement.checkpoint_rows import checkpoint_insert
+from .statement.locks import LOCK_THREAD, lock_thread
 from .statement.moves import Move, NewEvent, head_sets, perform
 from .statement.searchable import channels_of, follow
 from .statement.text import EVENTS_AT_ONCE
@@ -67,21 +68,21 @@ def drain_due() -> int:
 
 
 def settle_stream(thread: UUID) -> tuple[UUID, UUID] | None:
-    """Drain a thread that is about to be taken from its worker, in the same transaction.
+    """Lock a thread that is about to be taken from its worker, and drain it in this transaction.
 
     Until that ends nobody can append: what was acknowledged is written, and nothing comes after.
-    Locks the thread's row. A thread whose agent is not hot costs one read. Returns the head before
-    and after; None where nothing was buffered.
+    Returns the head before and after; None where nothing was buffered.
     """
-    if connections[DEFAULT_DB_ALIAS].alias != DEFAULT_DB_ALIAS:
-        return None  # a play has no hot store
+    if connections[DEFAULT_DB_ALIAS].alias != DEFAULT_DB_ALIAS:  # a play has no hot store
+        lock_thread(thread)
+        return None
     rows = fetch_named(
-        "SELECT th.head, th.last_seq FROM gp_thread th "
-        "JOIN gp_agent_version v ON v.id = th.agent_version_id "
-        "WHERE th.id = %s::uuid AND v.graph ->> 'durability' = 'hot' FOR NO KEY UPDATE OF th",
+        "SELECT th.head, th.last_seq, v.graph ->> 'durability' = 'hot' AS is_hot "
+        "FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id "
+        f"WHERE th.id = %s::uuid {LOCK_THREAD}",
         (thread,),
     )
-    if not rows:
+    if not rows or not rows[0].is_hot:
         return None
     # The one who opens it again has to know the event of the change that follows.
     streams.close_stream(thread, seq=rows[0].last_seq + 1)

@@ -18,7 +18,6 @@ from ..state import deltas
 from ..states import EventKind
 from ..tables.columns import ACTIVITY
 from .activities import NAMING_V, described
-from .statement.locks import lock_thread
 from .statement.moves import Move, NewEvent
 
 # What the event of the change says is the rest of what it seals.
@@ -65,12 +64,11 @@ class Underway:
         return NewEvent(EventKind.EFFECT_FAILED, data, actor, NAMING_V)
 
 
-def locked(thread: UUID) -> list[Underway]:
+def underway(thread: UUID) -> list[Underway]:
     """The thread's effects that have started and not ended, oldest first.
 
-    Takes the thread's lock: until the transaction ends no worker can start or finish one.
+    The caller has locked the thread: until its transaction ends no worker can start or finish one.
     """
-    lock_thread(thread)
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {COLUMNS.select()} FROM gp_activity "

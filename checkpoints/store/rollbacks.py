@@ -126,7 +126,7 @@ def _begin(
             Move(thread, f"{in_statuses(froms)} AND th.head = %s::uuid", (head,)), expected_version
         )
         _store_plan(move, plan, plan["by"])
-        effects = interrupted_effects.locked(thread)
+        effects = interrupted_effects.underway(thread)
         payload = {**plan, **interrupted_effects.as_json(effects)}
         move.events = [
             NewEvent(EventKind.ROLLBACK_STARTED, payload, plan["by"], plans.version(plan))
