@@ -10,15 +10,15 @@ from uuid import UUID
 import pytest
 import redis
 from django.db import connection
-from structlog.testing import capture_logs
 
-from approvals.notify import endpoints
+from approvals.notify import endpoints, hot_store
 from approvals.notify.endpoints import Wanted
 from approvals.notify.hot_store import announce_filling
 from approvals.notify.sender import Sender
 from checkpoints import store
 from checkpoints.hot.persistence import ALARM_SHARE, read_persistence
 from dashboard.live import metrics
+from tests.support.logs import logs_of
 from tests.unit.approvals.post import Mailbox
 from workers.slot.sweep import sweep_once
 
@@ -61,7 +61,7 @@ def test_it_is_said_while_there_is_room(workspace: UUID, limit: Any, box: Mailbo
     limit(ALARM_SHARE - 0.1)
     assert (announce_filling(), news()) == (0, [])
     limit(ALARM_SHARE + 0.05)
-    with capture_logs() as logged:
+    with logs_of(hot_store) as logged:
         n_news = announce_filling()
     assert [line["log_level"] for line in logged] == ["critical"]
     assert n_news == len(news()) >= 1

@@ -13,16 +13,17 @@ from uuid import UUID
 import psycopg
 import pytest
 from django.db import connection
-from structlog.testing import capture_logs
 
 from approvals.notify import sender
 from approvals.rules.terms import Terms
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
+from checkpoints.postgres import guarded_rows
 from checkpoints.queries.installation import figures
 from checkpoints.states import EventKind
 from checkpoints.store.tree import reach
 from tests.support.cast import make_cast
+from tests.support.logs import logs_of
 from tests.unit.approvals import news
 from tests.unit.approvals.cast import MIRA, open_request, say
 from tests.unit.checkpoints.builders import (
@@ -241,7 +242,7 @@ def test_the_sweep_goes_on_though_its_duty_is_locked(real_db: str) -> None:
 
 def test_a_row_that_fails_again_waits_longer_each_time(real_db: str) -> None:
     due = _sleeper()
-    with refusing("gp_thread", "id", due[1]), capture_logs() as logged:
+    with refusing("gp_thread", "id", due[1]), logs_of(guarded_rows) as logged:
         for _ in range(10):
             sweep.sweep_once(owner="worker:1")
             [aside] = queries.rows_set_aside()
