@@ -12,8 +12,7 @@ from ..report import Measured
 from ..servers import scratch_folder
 from .up import Up, living
 
-# The sweep adds up the 92 days before a new workspace first, and rests 20 s after that.
-CALM_SECONDS, SECONDS = 100.0, 120.0
+CALM_SECONDS, SECONDS = 15.0, 120.0
 
 
 def memory_mb(pid: int) -> float:

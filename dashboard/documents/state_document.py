@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from checkpoints import queries
@@ -22,35 +23,52 @@ def state_answer(row: ThreadRow, point: CheckpointRow) -> State:
     """The whole state at a checkpoint of a thread."""
     state = queries.state_at(row.id, point.id)
     steps, n_steps = queries.steps_before(row.id, point.id, limit=HISTORY)
+    context = {
+        "checkpoint": str(point.id),
+        "number": point.number,
+        "branch": point.branch,
+        "head": point.id == row.head,
+        "next_nodes": list(point.next_nodes),
+        "state_hash": point.state_hash,
+        "schema_version": point.schema_version,
+        "config": queries.config_of(row.id),
+        "history": [_step(one) for one in steps],
+        "n_earlier": n_steps - len(steps),
+        **_encrypted(point, state),
+        **_summaries(point, state),
+    }
+    files = list({ref["$artifact"]: ref for ref in files_in(state)}.values())
+    return document(row, state, context, step=point.step, at=point.created_at, files=files)
+
+
+def document(
+    row: ThreadRow,
+    state: dict[str, Any],
+    context: Mapping[str, Any],
+    *,
+    step: int,
+    at: datetime,
+    files: Sequence[dict[str, Any]] = (),
+) -> State:
+    """A state of a thread as a document; `context` is added to what is said of the thread."""
     return State(
         name=row.name,
         session_id=row.name,
         version=row.version,
-        step=point.step,
+        step=step,
         status=PLAIN[row.status],
         thread_status=str(row.status),
         created_at=row.created_at,
-        updated_at=point.created_at,
+        updated_at=at,
         context={
             "thread": str(row.id),
             "title": row.title,
             "agent": row.agent,
             "agent_version": row.version_label,
             "labels": row.labels,
-            "checkpoint": str(point.id),
-            "number": point.number,
-            "branch": point.branch,
-            "head": point.id == row.head,
-            "next_nodes": list(point.next_nodes),
-            "state_hash": point.state_hash,
-            "schema_version": point.schema_version,
-            "config": queries.config_of(row.id),
-            "history": [_step(one) for one in steps],
-            "n_earlier": n_steps - len(steps),
-            **_encrypted(point, state),
-            **_summaries(point, state),
+            **context,
         },
-        artifacts=list({ref["$artifact"]: ref for ref in files_in(state)}.values()),
+        artifacts=list(files),
         state=state,
     )
 

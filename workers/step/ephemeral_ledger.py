@@ -216,7 +216,7 @@ class EphemeralLedger(Rules):
 
     def stop_at_step_limit(self, work: Work, reason: str) -> None:
         """End the turn at its limit of steps."""
-        self.leave(work, EventKind.THREAD_FAILED, reason=f"{reason.partition(' If it')[0]}")
+        self.leave(work, EventKind.THREAD_FAILED, reason=reason.partition(" If it")[0])
 
     def steps_since_outside(self, work: Work, *, at_most: int) -> int:
         """Number of steps of this turn, up to `at_most`."""

@@ -8,8 +8,8 @@ from checkpoints.durabilities import NOT_KEPT
 from checkpoints.ephemeral import copies
 from checkpoints.ephemeral.copies import Copy
 from checkpoints.errors import ContentAway, NotFound
-from checkpoints.states import PLAIN
 from checkpoints.views import InputRow, ThreadRow
+from dashboard.documents.state_document import document
 from dashboard.documents.state_shape import State
 
 
@@ -25,31 +25,15 @@ def state_in_memory(row: ThreadRow) -> State:
     """The state of an ephemeral thread as a document; `context` says until when it lasts."""
     copy = copy_of(row)
     until = datetime.now(UTC) + timedelta(seconds=copy.seconds)
-    return State(
-        name=row.name,
-        session_id=row.name,
-        version=row.version,
-        step=copy.now.step,
-        status=PLAIN[row.status],
-        thread_status=str(row.status),
-        created_at=row.created_at,
-        updated_at=row.last_at,
-        context={
-            "thread": str(row.id),
-            "title": row.title,
-            "agent": row.agent,
-            "agent_version": row.version_label,
-            "labels": row.labels,
-            "durability": row.durability,
-            "note": NOT_KEPT,
-            "in_memory_until": until.isoformat(timespec="seconds"),
-            "next_nodes": list(copy.now.next_nodes),
-            "schema_version": copy.schema_version,
-            "config": dict(copy.config),
-        },
-        artifacts=[],
-        state=copy.state,
-    )
+    context = {
+        "durability": row.durability,
+        "note": NOT_KEPT,
+        "in_memory_until": until.isoformat(timespec="seconds"),
+        "next_nodes": list(copy.now.next_nodes),
+        "schema_version": copy.schema_version,
+        "config": dict(copy.config),
+    }
+    return document(row, copy.state, context, step=copy.now.step, at=row.last_at)
 
 
 def inputs_in_memory(row: ThreadRow) -> list[InputRow]:

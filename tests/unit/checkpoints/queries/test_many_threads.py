@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection
 
 from checkpoints import queries
 from checkpoints.queries import TreeFilter
@@ -17,6 +16,8 @@ from checkpoints.states import Status
 from checkpoints.views import AtLeast
 from dashboard.wording.text import capped
 from tests.unit.checkpoints.builders import make_agent, make_thread, make_workspace, one, rows
+
+from .test_plans import nodes, statements_of
 
 pytestmark = pytest.mark.django_db
 N = 6_000  # that wait, and as many that succeeded
@@ -73,25 +74,9 @@ def rows_read(read: Callable[[], object]) -> int:
 
 def nodes_of(read: Callable[[], object]) -> Iterator[dict[str, Any]]:
     """The nodes of the plans of the statements that `read` sends, with what they read."""
-    sent: list[tuple[str, Any]] = []
-
-    def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        sent.append((sql, params))
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(listen):
-        read()
-    assert sent
-    for sql, params in sent:
-        if not sql.startswith("EXPLAIN"):
-            plan = one(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sql}", params)[0]["Plan"]
-            yield from _nodes(plan)
-
-
-def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for inner in plan.get("Plans", ()):
-        yield from _nodes(inner)
+    for sql, params in statements_of(read):
+        plan = one(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sql}", params)[0]["Plan"]
+        yield from nodes(plan)
 
 
 def test_a_page_in_the_middle_reads_as_many_threads_as_it_has(workspace: UUID) -> None:

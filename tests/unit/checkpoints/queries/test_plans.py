@@ -74,8 +74,8 @@ def make_fleet() -> tuple[UUID, UUID]:
     return workspace, long
 
 
-def plans_of(read: Callable[[], object]) -> Iterator[dict[str, Any]]:
-    """The plans of each statement that `read` sends: for its parameters, and for any."""
+def statements_of(read: Callable[[], object]) -> list[tuple[str, Any]]:
+    """The statements that `read` sends, with their parameters."""
     sent: list[tuple[str, Any]] = []
 
     def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -85,9 +85,12 @@ def plans_of(read: Callable[[], object]) -> Iterator[dict[str, Any]]:
     with connection.execute_wrapper(listen):
         read()
     assert sent
-    for sql, params in sent:
-        if sql.startswith("EXPLAIN"):
-            continue
+    return [(sql, params) for sql, params in sent if not sql.startswith("EXPLAIN")]
+
+
+def plans_of(read: Callable[[], object]) -> Iterator[dict[str, Any]]:
+    """The plans of each statement that `read` sends: for its parameters, and for any."""
+    for sql, params in statements_of(read):
         yield one(f"EXPLAIN (FORMAT JSON) {sql}", params)[0]["Plan"]
         # After five executions the server may keep one plan for all parameters.
         numbers = iter(range(1, 100))

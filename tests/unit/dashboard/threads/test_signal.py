@@ -228,7 +228,7 @@ def test_what_no_wait_took_is_shown(cast: Cast, bench: Bench) -> None:
     assert "blue" in shown
 
 
-def asked_by_hand(cast: Cast, thread: UUID) -> UUID:
+def request_to_send(cast: Cast, thread: UUID) -> UUID:
     """The request that the operator's form opened instead of sending."""
     answer = cast.client("operator").post(
         f"/threads/{thread}/signal/", {"name": SETTLED, "value": "40"}
@@ -243,7 +243,7 @@ def test_a_policy_lets_somebody_else_decide_on_what_a_person_sends(
     demand(cast, f"operation == 'signal' && args.name == '{SETTLED}'")
     operator, thread = cast.actor("operator"), bench.start()
     bench.advance(thread)
-    ident = asked_by_hand(cast, thread)
+    ident = request_to_send(cast, thread)
     assert queries.waiting_signals(thread) == []
     assert bench.row(thread).status == "waiting"
     row = request_of(cast, ident)
@@ -261,7 +261,7 @@ def test_what_was_approved_is_for_the_wait_of_then(cast: Cast, bench: Bench) -> 
     demand(cast, "operation == 'signal'")
     thread = bench.start()
     bench.advance(thread)
-    ident = asked_by_hand(cast, thread)
+    ident = request_to_send(cast, thread)
     store.send_signal(thread, name=SETTLED, value=1, actor="user:1")  # the service was faster
     bench.advance(thread)
     approve(cast, ident)

@@ -51,7 +51,7 @@ class Chats:
         row: ThreadRow = self.bench.row(thread)
         return row
 
-    def say(self, thread: UUID, text: str) -> ThreadRow:
+    def send_and_work(self, thread: UUID, text: str) -> ThreadRow:
         self.send(thread, text)
         return self.turn(thread)
 
@@ -89,8 +89,8 @@ def test_a_chat_keeps_a_row_and_two_events_a_turn(chats: Chats) -> None:
     row = chats.turn(thread)
     assert (row.status, row.n_steps, row.tokens, row.cost) == (S.SUCCEEDED, 1, 10, "0.01")
     assert rows_of(thread) == {"gp_event": 3}
-    row = chats.say(thread, "more")
-    row = chats.say(thread, "enough")
+    row = chats.send_and_work(thread, "more")
+    row = chats.send_and_work(thread, "enough")
     assert (row.status, row.n_steps, row.tokens, row.cost) == (S.SUCCEEDED, 3, 30, "0.03")
     kinds = chats.bench.kinds(thread)
     turn = ["thread.continued", "thread.succeeded"]
@@ -134,12 +134,12 @@ def test_what_needs_a_record_ends_the_turn_with_the_reason(
     thread = chats.start()
     chats.turn(thread)
     before = chats.state(thread)
-    row = chats.say(thread, text)
+    row = chats.send_and_work(thread, text)
     assert row.status is S.FAILED
     assert reason in row.status_reason
     # The state is what it was before the turn, and the next message finds it.
     assert chats.state(thread) == before
-    assert chats.say(thread, "again").status is S.SUCCEEDED
+    assert chats.send_and_work(thread, "again").status is S.SUCCEEDED
     contents = [m["content"] for m in chats.state(thread)["messages"]]
     assert contents == ["hello", "You said hello", "again", "You said again"]
     assert rows_of(thread) == {"gp_event": 7}
@@ -150,7 +150,7 @@ def test_a_call_that_a_policy_holds_is_refused(chats: Chats) -> None:
     thread = chats.start()
     chats.turn(thread)
     policy(chats.bench, 'tool == "look_up"', name="look-up")
-    row = chats.say(thread, "look here")
+    row = chats.send_and_work(thread, "look here")
     assert row.status is S.FAILED
     assert "“look-up”" in row.status_reason
     assert "look up look here" not in ephemeral.calls
@@ -182,7 +182,7 @@ def test_a_worker_lost_in_a_turn_fails_it_and_nothing_is_called_again(
     assert row.status_reason.endswith(SEND_AGAIN)
     assert chats.state(thread) == before
     assert len(ephemeral.calls) == called
-    assert chats.say(thread, "again").status is S.SUCCEEDED
+    assert chats.send_and_work(thread, "again").status is S.SUCCEEDED
     assert verify_thread(thread).intact
 
 
@@ -235,7 +235,7 @@ def test_the_sweep_finds_messages_that_nobody_took(chats: Chats) -> None:
 def test_the_cap_of_a_day_counts_turns(chats: Chats) -> None:
     thread = chats.start()
     chats.turn(thread)
-    chats.say(thread, "more")
+    chats.send_and_work(thread, "more")
     params = {"workspace": chats.bench.workspace, "thread": thread, "agent": "chat"}
     for scope in ("thread", "agent", "workspace"):
         for per in ("day", "total"):
@@ -250,9 +250,9 @@ def test_a_cap_ends_the_turn_before_it_is_passed(chats: Chats, settings: Any) ->
     thread = chats.start()
     assert chats.turn(thread).status is S.SUCCEEDED
     # One call fits beside what is on record, and the second of this turn counts the first.
-    row = chats.say(thread, "twice")
+    row = chats.send_and_work(thread, "twice")
     assert row.status is S.SUCCEEDED
-    row = chats.say(thread, "more")
+    row = chats.send_and_work(thread, "more")
     assert row.status is S.FAILED
     assert "spend cap" in row.status_reason
     assert row.status_reason.endswith(SEND_AGAIN)
@@ -265,7 +265,7 @@ def test_a_cap_ends_a_turn_of_many_calls(chats: Chats, settings: Any) -> None:
     policies.set_cap(workspace, scope="thread", per="total", max_cost="0.03", actor="user:9")
     thread = chats.start()
     chats.turn(thread)
-    row = chats.say(thread, "many calls")
+    row = chats.send_and_work(thread, "many calls")
     # Two of its calls fit beside the one on record; the third would pass the cap.
     assert (row.status, row.cost, len(ephemeral.calls)) == (S.FAILED, "0.03", 3)
     assert "spend cap" in row.status_reason
