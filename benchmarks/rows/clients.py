@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from checkpoints import store
 from checkpoints.postgres import statements
@@ -37,9 +38,9 @@ def _captured() -> Iterator[list[Captured]]:
     seen: list[Captured] = []
     real = statements.send
 
-    def look(text: str, values: Mapping[str, Any]) -> Any:
+    def look(text: str, values: Mapping[str, Any], *database: BaseDatabaseWrapper | None) -> Any:
         seen.append((text, values))
-        return real(text, values)
+        return real(text, values, *database)
 
     statements.send = look
     try:

@@ -1,4 +1,4 @@
-"""Rows 4 to 7 without a clock: bytes, growth, queries, write transactions, on a small scale."""
+"""Rows 4 to 7 and 10 without a clock: bytes, growth, queries, write transactions, statements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks.budgets import BUDGETS
-from benchmarks.rows import fork, size, state, timeline
+from benchmarks.rows import clients, fork, size, state, timeline
 from benchmarks.servers import without_autovacuum
 
 pytestmark = pytest.mark.usefixtures("real_db")
@@ -66,3 +66,12 @@ def test_fifty_rows_of_a_timeline_are_one_query_and_no_state() -> None:
         state.read_ms(thread, [100], reads=1)
         assert counted
     assert text.count("<tr id=") == timeline.ROWS
+
+
+def test_pgbench_is_given_the_statement_of_a_step() -> None:
+    text, thread = clients.script()
+    assert text.startswith("\\set n :n + 1\n")
+    assert "%(" not in text
+    statement = text.partition("\n")[2]
+    assert all(name in statement for name in (":n::integer", ":client_id::integer"))
+    assert str(thread) not in statement
