@@ -90,7 +90,9 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict | list):
-        return deltas.canonical(value).decode()[:DETAIL_CHARS]
+        text = deltas.canonical(value).decode()
+        more = len(text) - DETAIL_CHARS
+        return f"{text[:DETAIL_CHARS]} … {more:,} more characters" if more > 0 else text
     return str(value)
 
 
