@@ -2,6 +2,9 @@
 
 Each node calls one step of this package as an activity, so its result is kept and never computed
 twice. Tables and pictures are artifacts; state holds their references, figures and texts.
+
+The nodes import the steps: pandas and matplotlib are 50 MB of a worker that may never get such a
+thread.
 """
 
 import tempfile
@@ -23,13 +26,7 @@ from gatepost import (
 from ..language.model import ask_model
 from ..published.page import page
 from ..published.report_tool import ask_and_publish, publish_report
-from .analyse import analyse as analyse_table
-from .chart import alt_text
-from .chart import chart as draw_chart
-from .clean import clean as clean_table
 from .input.columns import built_in_columns
-from .load import load as load_table
-from .report import report as write_report
 from .versions import upgrades
 
 TABLE = "text/csv"
@@ -109,6 +106,7 @@ def _wishes(state: Research) -> dict[str, Any]:
 @graph.node(then="clean", label="Read the table")
 def load(state: Research, ctx: Context) -> dict[str, Any]:
     """Read the built-in or uploaded table, row by row."""
+    from .load import load as load_table
 
     def read_table(dataset: str, file: Ref | None) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
@@ -130,6 +128,7 @@ def load(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="analyse", label="Clean it")
 def clean(state: Research, ctx: Context) -> dict[str, Any]:
     """Type the columns, drop what cannot be used, and say why."""
+    from .clean import clean as clean_table
 
     def clean_rows(table: Ref, wishes: dict[str, Any]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
@@ -151,6 +150,7 @@ def clean(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="draw", label="Analyse it")
 def analyse(state: Research, ctx: Context) -> dict[str, Any]:
     """Find which groups, months and columns go with the measure."""
+    from .analyse import analyse as analyse_table
 
     def analyse_rows(
         cleaned: Ref, wishes: dict[str, Any], summary: dict[str, Any], profile: dict[str, Any]
@@ -169,6 +169,8 @@ def analyse(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="draft", label="Draw the chart")
 def draw(state: Research, ctx: Context) -> dict[str, Any]:
     """Draw the chart of the first group and of the trend."""
+    from .chart import alt_text
+    from .chart import chart as draw_chart
 
     def draw_picture(analysis: dict[str, Any], source: str) -> dict[str, Ref]:
         pictures = draw_chart(analysis, source=source)
@@ -184,6 +186,7 @@ def draw(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="publish", label="Draft the report")
 def draft(state: Research, ctx: Context) -> dict[str, Any]:
     """Write the report; every figure in it is also kept as data."""
+    from .report import report as write_report
 
     def draft_report(
         analysis: dict[str, Any], profile: dict[str, Any], summary: dict[str, Any], question: str
