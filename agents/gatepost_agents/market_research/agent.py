@@ -3,7 +3,7 @@
 Each node calls one step of this package as an activity, so its result is kept and never computed
 twice. Tables and pictures are artifacts; state holds their references, figures and texts.
 
-The nodes import the steps: pandas and matplotlib are 50 MB of a worker that may never get such a
+Activities import the steps: pandas and matplotlib are 50 MB of a worker that may never get such a
 thread.
 """
 
@@ -106,9 +106,10 @@ def _wishes(state: Research) -> dict[str, Any]:
 @graph.node(then="clean", label="Read the table")
 def load(state: Research, ctx: Context) -> dict[str, Any]:
     """Read the built-in or uploaded table, row by row."""
-    from .load import load as load_table
 
     def read_table(dataset: str, file: Ref | None) -> dict[str, Any]:
+        from .load import load as load_table
+
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "table")
             source = ctx.artifact_path(file) if file else dataset
@@ -128,9 +129,10 @@ def load(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="analyse", label="Clean it")
 def clean(state: Research, ctx: Context) -> dict[str, Any]:
     """Type the columns, drop what cannot be used, and say why."""
-    from .clean import clean as clean_table
 
     def clean_rows(table: Ref, wishes: dict[str, Any]) -> dict[str, Any]:
+        from .clean import clean as clean_table
+
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "cleaned")
             source = ctx.artifact_path(table)
@@ -150,11 +152,12 @@ def clean(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="draw", label="Analyse it")
 def analyse(state: Research, ctx: Context) -> dict[str, Any]:
     """Find which groups, months and columns go with the measure."""
-    from .analyse import analyse as analyse_table
 
     def analyse_rows(
         cleaned: Ref, wishes: dict[str, Any], summary: dict[str, Any], profile: dict[str, Any]
     ) -> dict[str, Any]:
+        from .analyse import analyse as analyse_table
+
         source = ctx.artifact_path(cleaned)
         return analyse_table(source, settings=wishes, summary=summary, profile=profile)
 
@@ -170,9 +173,10 @@ def analyse(state: Research, ctx: Context) -> dict[str, Any]:
 def draw(state: Research, ctx: Context) -> dict[str, Any]:
     """Draw the chart of the first group and of the trend."""
     from .chart import alt_text
-    from .chart import chart as draw_chart
 
     def draw_picture(analysis: dict[str, Any], source: str) -> dict[str, Ref]:
+        from .chart import chart as draw_chart
+
         pictures = draw_chart(analysis, source=source)
         return {
             "svg": ctx.artifact("chart.svg", pictures["svg"], "image/svg+xml"),
@@ -186,15 +190,18 @@ def draw(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="publish", label="Draft the report")
 def draft(state: Research, ctx: Context) -> dict[str, Any]:
     """Write the report; every figure in it is also kept as data."""
-    from .report import report as write_report
 
     def draft_report(
         analysis: dict[str, Any], profile: dict[str, Any], summary: dict[str, Any], question: str
     ) -> dict[str, Any]:
+        from .report import report as write_report
+
         text = write_report(analysis, profile=profile, summary=summary, question=question)
         return _files_of(ctx, text)
 
     def draft_answered(what: list[Any], answer: str) -> dict[str, Any]:
+        from .report import report as write_report
+
         analysis, profile, summary, question = what
         text = write_report(
             analysis, profile=profile, summary=summary, question=question, answer=answer
