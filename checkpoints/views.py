@@ -11,7 +11,7 @@ from pydantic import Field, computed_field
 
 from .agent_versions import External
 from .breakers.rule import StoppedRow
-from .durabilities import DURABLE, EPHEMERAL, NOT_KEPT, Durability
+from .durabilities import DURABLE, EPHEMERAL, NOT_KEPT, Acknowledge, Durability
 from .log.closed_threads import ErasedRow
 from .states import LIVE, Status
 
@@ -340,6 +340,14 @@ class AgentRow:
     ttl: Annotated[
         int | None,
         Field(description="Seconds that the state of an ephemeral thread stays in memory"),
+    ] = None
+    acknowledge: Annotated[
+        Acknowledge | None,
+        Field(
+            description="Where a step of a hot agent is when it counts as acknowledged: on the "
+            "disk of the hot store (buffered), in PostgreSQL (durable), in a hot store that "
+            "flushes once a second (everysec); null of others"
+        ),
     ] = None
     live_workers: int = 0
 

@@ -48,6 +48,7 @@ __all__ = [
     "as_stored",
     "at",
     "canonical",
+    "changed_channels",
     "check",
     "check_size",
     "copied",
@@ -114,6 +115,11 @@ def delta_of_changes(changes: Mapping[str, Any], limits: Limits = LIMITS) -> Del
     values = dict(changes)
     check(values, limits=limits)
     return {"set": values} if values else {}
+
+
+def changed_channels(delta: Mapping[str, Any]) -> set[str]:
+    """The channels that a delta changes."""
+    return {channel for operation in delta.values() for channel in operation}
 
 
 class Folder:

@@ -77,7 +77,8 @@ def settle_stream(thread: UUID) -> tuple[UUID, UUID] | None:
         lock_thread(thread)
         return None
     rows = fetch_named(
-        "SELECT th.head, th.last_seq, v.graph ->> 'durability' = 'hot' AS is_hot "
+        "SELECT th.head, th.last_seq, v.graph ->> 'durability' = 'hot' "
+        "AND v.graph ->> 'acknowledge' IS DISTINCT FROM 'durable' AS is_hot "
         "FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id "
         f"WHERE th.id = %s::uuid {LOCK_THREAD}",
         (thread,),

@@ -23,6 +23,7 @@ from psycopg_pool import PoolTimeout
 from approvals import figures as approval_figures
 from approvals.anchors import sender
 from approvals.notify import queries as news
+from checkpoints import queries
 from checkpoints.anchors.destinations import standings
 from checkpoints.hot.persistence import faults, read_persistence
 from checkpoints.hot.streams import HotStoreAway, Lag, whole_lag
@@ -271,8 +272,16 @@ class HotStore:
         limit = "Memory that the hot store may use; 0 is no limit."
         yield _gauge("hot_store_limit_bytes", limit, persistence.limit_bytes)
         text = "Faults of the hot store for which hot agents are refused."
-        n_faults = sum(fault.refuses for fault in faults(persistence))
-        yield _gauge("hot_store_faults", text, n_faults)
+        result = faults(persistence, may_lose_seconds=_may_lose_seconds())
+        yield _gauge("hot_store_faults", text, sum(fault.refuses for fault in result))
+
+
+def _may_lose_seconds() -> bool:
+    """As the hot agents chose; False while the database does not say."""
+    try:
+        return queries.may_lose_seconds(queries.hot_agents())
+    except (DatabaseError, InterfaceError, PoolTimeout):
+        return False
 
 
 class Sockets:

@@ -20,6 +20,7 @@ def described_channels(
     reducers: Mapping[str, Reducer],
     encrypted: Mapping[str, Encrypted],
     searchable: Collection[str],
+    durable: Collection[str],
 ) -> dict[str, Any]:
     """{channel: reducer, default, and what else is declared}; `fields` of a Pydantic model.
 
@@ -36,6 +37,8 @@ def described_channels(
             entry["encrypted"] = list(encrypted[name].readers)
         if name in searchable:
             entry["searchable"] = True
+        if name in durable:
+            entry["durable"] = True
         results[name] = entry
     return results
 

@@ -24,10 +24,12 @@ from typing import Any, Final, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from checkpoints.durabilities import EPHEMERAL, Durability
+from checkpoints.durabilities import DURABLE, EPHEMERAL, Acknowledge, Durability
 from checkpoints.limits import STEPS_MAX
 from checkpoints.payload_kinds import DATABASE, KINDS
+from checkpoints.state import deltas
 from checkpoints.state.channels import Append, Custom, Decimal, LastValue, Merge, Reducer, Sum
+from checkpoints.state.durable import Durable
 from checkpoints.state.encrypted import Encrypted
 from checkpoints.state.schema import Upgrades
 from checkpoints.state.searchable import Searchable
@@ -41,7 +43,12 @@ from .checks import (
     shown,
 )
 from .description import described_channels, described_model
-from .durability import check_durability, described_durability
+from .durability import (
+    check_durability,
+    check_node_durability,
+    described_durability,
+    durable_channels,
+)
 from .errors import GraphError
 from .frozen import plain
 from .joins import Joins, ways_of
@@ -58,6 +65,7 @@ __all__ = [
     "Append",
     "Custom",
     "Decimal",
+    "Durable",
     "Encrypted",
     "Gate",
     "Graph",
@@ -126,6 +134,7 @@ class Node:
     time_limit: float | None = None
     on_expired: str = ""
     join: bool = True
+    durability: Literal["durable"] | None = None
 
     @property
     def leads(self) -> tuple[str, ...]:
@@ -189,9 +198,12 @@ class Graph:
     `payloads` says where large values of its threads lie: in the database, or in files, a folder
     per thread that a person can open.
 
-    `durability` says what is kept of its threads: "durable" every step, "ephemeral" start, end and
-    totals. The state of an ephemeral one stays in memory for `ttl` (seconds or a timedelta); it
-    continues with whatever code is there, and gates, effects and what else needs a record are
+    `durability` says what is kept of its threads: "durable" every step as it is done, "hot" every
+    step, small ones by way of the hot store, "ephemeral" start, end and totals. A step of a hot
+    agent is acknowledged as `acknowledge` says: "buffered" (default) once it is on the disk of the
+    hot store, "durable" once it is in PostgreSQL, "everysec" once a hot store has it that flushes
+    once a second. The state of an ephemeral one stays in memory for `ttl` (seconds or a timedelta);
+    it continues with whatever code is there, and gates, effects and what else needs a record are
     refused.
 
     `on_failure="undo"` takes back what a thread did outside, last first, when a step of it fails;
@@ -232,6 +244,7 @@ class Graph:
     message_channel: str = ""
     durability: Durability = "durable"
     ttl: timedelta | float | None = None
+    acknowledge: Acknowledge | None = None
     payloads: Literal["database", "file"] = "database"
     on_failure: Literal["keep", "undo"] = "keep"
     upgrades: Upgrades = field(default_factory=Upgrades)
@@ -257,7 +270,7 @@ class Graph:
             raise GraphError(
                 f"There is no store {self.payloads!r} for payloads; there are {names}."
             )
-        check_durability(self.durability, self.ttl)
+        check_durability(self.durability, self.ttl, self.acknowledge)
         if self.durability == EPHEMERAL:
             self.on_code_change = "go_on"  # nothing is recorded that other code could contradict
         if self.on_failure not in ("keep", "undo"):
@@ -299,6 +312,7 @@ class Graph:
         time_limit: float | None = None,
         on_expired: str = "",
         join: bool = True,
+        durability: Literal["durable"] | None = None,
     ) -> Declare:
         """Declare a node. `then` names the next node(s), END, or is a function of the state.
 
@@ -307,7 +321,8 @@ class Graph:
         node's own in place of the graph's `step_seconds`. When a request of the node expires and
         the node does not catch Expired itself, it changes nothing and `on_expired` comes next.
         A node that several branches lead to waits for those under way and runs once; with
-        `join=False` it runs at each arrival.
+        `join=False` it runs at each arrival. With `durability="durable"` a step of it is committed
+        immediately, in a hot graph as well.
         """
         check_limit(time_limit, "time_limit")
 
@@ -315,9 +330,10 @@ class Graph:
             title = name or str(getattr(call, "__name__", ""))
             if title in self.nodes:
                 raise GraphError(f"There are two nodes named {title!r}.")
+            check_node_durability(title, durability, self.durability)
             leads = ways_of(then, ways)
             self.nodes[title] = Node(
-                title, call, then, leads, label, gate, time_limit, on_expired, join
+                title, call, then, leads, label, gate, time_limit, on_expired, join, durability
             )
             return call
 
@@ -331,7 +347,7 @@ class Graph:
             for name in node.leads:
                 if name != END and name not in self.nodes:
                     raise GraphError(f"{node.name!r} leads to {name!r}, and there is no such node.")
-        _ = self.reducers, self.encrypted, self.searchable
+        _ = self.reducers, self.encrypted, self.searchable, self.durable
 
     @property
     def entry(self) -> tuple[str, ...]:
@@ -371,6 +387,17 @@ class Graph:
         return searchable_of(self.state.model_fields, self.reducers)
 
     @cached_property
+    def durable(self) -> frozenset[str]:
+        """The channels whose changes a hot agent does not buffer."""
+        return durable_channels(self.state.model_fields)
+
+    def may_buffer(self, nodes: Sequence[str], delta: deltas.Delta) -> bool:
+        """Say whether a step of these nodes changes nothing that is declared as durable."""
+        if any(self.nodes[name].durability == DURABLE for name in nodes if name in self.nodes):
+            return False
+        return not self.durable or self.durable.isdisjoint(deltas.changed_channels(delta))
+
+    @cached_property
     def _border(self) -> Border:
         return Border(self.state)
 
@@ -398,7 +425,9 @@ class Graph:
     def describe_channels(self) -> dict[str, Any]:
         """The channels in the form of AgentVersion.channels."""
         fields = self.state.model_fields
-        return described_channels(fields, self.reducers, self.encrypted, self.searchable)
+        return described_channels(
+            fields, self.reducers, self.encrypted, self.searchable, self.durable
+        )
 
     def describe_schema(self) -> dict[str, Any]:
         """The state in the form of AgentVersion.schema; `x-order`, because jsonb keeps no order."""
@@ -418,13 +447,14 @@ class Graph:
                     "conditional": callable(n.then) or bool(n.on_expired),
                     **({"on_expired": n.on_expired} if n.on_expired else {}),
                     **({} if n.join else {"join": False}),
+                    **({"durability": n.durability} if n.durability else {}),
                 }
                 for n in self.nodes.values()
             ],
             # Left out where there is none: what is described is part of the fingerprint.
             **({"inbox": self.message_channel} if self.message_channel else {}),
             **({"payloads": self.payloads} if self.payloads != DATABASE else {}),
-            **described_durability(self.durability, self.ttl),
+            **described_durability(self.durability, self.ttl, self.acknowledge),
             **({"on_failure": self.on_failure} if self.on_failure != "keep" else {}),
             **({"internal": True} if self.internal else {}),
             **({"max_steps": self.max_steps} if self.max_steps != STEPS_MAX else {}),

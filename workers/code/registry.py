@@ -18,7 +18,7 @@ from django.conf import settings
 
 from checkpoints import queries, store
 from checkpoints.agent_versions import version_id
-from checkpoints.durabilities import HOT
+from checkpoints.durabilities import DURABLE, EVERYSEC, HOT
 from checkpoints.errors import InvalidValue
 from checkpoints.hot.persistence import refusal
 from checkpoints.state import deltas
@@ -56,12 +56,21 @@ def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
     hot store does not keep what it acknowledges.
     """
     discovered = list(discover(modules))
-    hot = [graph.name for graph, _, _ in discovered if graph.durability == HOT]
-    if hot and (why := refusal()):
-        raise GraphError(
-            f"The agent {hot[0]!r} has durability={HOT!r}, which can't be given. {why}"
-        )
+    _check_hot_store([graph for graph, _, _ in discovered])
     return {g.name: announce(g, tools, parts) for g, tools, parts in discovered}
+
+
+def _check_hot_store(graphs: Iterable[Graph]) -> None:
+    """Raise GraphError for an agent whose steps the hot store would not keep as it acknowledges."""
+    may_lose: dict[bool, str] = {}
+    for graph in graphs:
+        if graph.durability == HOT and graph.acknowledge != DURABLE:
+            may_lose.setdefault(graph.acknowledge == EVERYSEC, graph.name)
+    for may_lose_seconds, name in may_lose.items():
+        if why := refusal(may_lose_seconds=may_lose_seconds):
+            raise GraphError(
+                f"The agent {name!r} has durability={HOT!r}, which can't be given. {why}"
+            )
 
 
 def discover(

@@ -16,7 +16,7 @@ import structlog
 from django.db import transaction
 
 from checkpoints import leases, store
-from checkpoints.durabilities import HOT
+from checkpoints.durabilities import DURABLE, HOT
 from checkpoints.errors import LeaseLost
 from checkpoints.hot import streams
 from checkpoints.queries.states import keyframes
@@ -24,6 +24,7 @@ from checkpoints.records import Work
 from checkpoints.states import Status
 from checkpoints.store import NewCheckpoint, NewEvent
 
+from ..authoring.graph import Graph
 from .ledger import DatabaseLedger, Ledger
 from .step import Agent
 
@@ -49,8 +50,11 @@ def ledger_for(agent: Agent | None, work: Work) -> tuple[Ledger, Work]:
 
     Raises LeaseLost, HotStoreAway.
     """
+    graph = None
     if agent is not None and agent.graph.durability == HOT and work.status is Status.RUNNING:
-        ledger = HotLedger(work)
+        graph = agent.graph
+    if graph is not None and graph.acknowledge != DURABLE:
+        ledger = HotLedger(work, graph)
         return cast("Ledger", ledger), ledger.work
     if work.crash_count and work.status is Status.RUNNING:
         # Its code may have been hot: what a killed worker buffered comes first.
@@ -58,14 +62,17 @@ def ledger_for(agent: Agent | None, work: Work) -> tuple[Ledger, Work]:
             moved = store.settle_stream(work.thread)
         if moved is not None:
             work = _as_it_is_now(work)
+    if graph is not None:
+        return cast("Ledger", BatchLedger(work, graph)), work
     return DatabaseLedger(), work
 
 
 class HotLedger:
     """A ledger that appends steps to the thread's stream; for one lease."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, graph: Graph) -> None:
         self.work = work
+        self._may_buffer = graph.may_buffer
         self._behind = DatabaseLedger()
         self._waiting: list[bytes] = []  # encoded, not appended yet
         self._since = 0.0  # when the first of them came
@@ -101,7 +108,11 @@ class HotLedger:
         **more: Any,
     ) -> None:
         """Buffer a step; commit one that is more than that, or too large, after those before it."""
-        follows = checkpoint.source == "step" and checkpoint.parent == work.head
+        follows = (
+            checkpoint.source == "step"
+            and checkpoint.parent == work.head
+            and self._may_buffer(checkpoint.nodes, checkpoint.delta)
+        )
         if follows and self._number is not None and not any(more.values()) and not work.crash_count:
             entry, delta_bytes = store.encode_step(work, checkpoint, before=before, events=events)
             if len(entry) <= store.BUFFERED_BYTES_MAX:
@@ -202,6 +213,26 @@ class HotLedger:
             store.drain(self.work.thread)
             self._buffered = False
             store.check_drained(self.work)
+
+
+class BatchLedger(HotLedger):
+    """The ledger of a hot agent that acknowledges in PostgreSQL: steps go there in batches.
+
+    The hot store has no part in it: an append before the commit would add a flush and no promise.
+    """
+
+    def close(self) -> None:
+        """Take no further step."""
+        self._number = None
+
+    def _open(self) -> None:
+        self._number = 0
+
+    def _append(self) -> None:
+        """Write the steps that wait, under the lease, in one transaction."""
+        if self._waiting:
+            store.write_steps(self.work, self._waiting)
+            self._waiting = []
 
 
 def _as_it_is_now(work: Work) -> Work:

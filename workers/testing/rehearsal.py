@@ -218,7 +218,7 @@ def rehearsed(
 
     # A play is kept until its end, whatever the agent keeps: an author looks at what happened.
     nodes = {name: wrapped(node) for name, node in graph.nodes.items()}
-    return replace(graph, nodes=nodes, durability=DURABLE, ttl=None)
+    return replace(graph, nodes=nodes, durability=DURABLE, ttl=None, acknowledge=None)
 
 
 def stand_ins_of(tools: Mapping[str, Any], known: Mapping[str, Tool]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from checkpoints.durabilities import DURABLE
+from checkpoints.durabilities import BUFFERED, DURABLE, EVERYSEC, HOT
 from checkpoints.errors import NotFound
 from checkpoints.postgres import reads as prepared
 from checkpoints.postgres.named_rows import fetch_named
@@ -31,6 +31,8 @@ _agent = Reader(
         "created_at": "coalesce(n.created_at, v.created_at) AS created_at",
         "durability": f"coalesce(v.graph ->> 'durability', '{DURABLE}')",
         "ttl": "(v.graph ->> 'ttl')::integer",
+        "acknowledge": f"CASE WHEN v.graph ->> 'durability' = '{HOT}' "
+        f"THEN coalesce(v.graph ->> 'acknowledge', '{BUFFERED}') END",
         "live_workers": "(SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL "
         "AND w.agents ? v.id::text "
         f"AND w.seen_at > clock_timestamp() - make_interval(secs => %s) AND w.{NOT_AHEAD})",
@@ -54,6 +56,16 @@ def agents(*, workspace: UUID | None = None) -> list[AgentRow]:
         (WORKER_ALIVE_SECONDS, workspace),
     )
     return [_agent(r) for r in result]
+
+
+def hot_agents() -> list[AgentRow]:
+    """Those of `agents` whose steps wait in the hot store."""
+    return [one for one in agents() if one.acknowledge not in (None, DURABLE)]
+
+
+def may_lose_seconds(hot: Sequence[AgentRow]) -> bool:
+    """Say whether each of these hot agents chose that the last seconds may be lost."""
+    return bool(hot) and all(one.acknowledge == EVERYSEC for one in hot)
 
 
 def agent(name: str, *, workspace: UUID | None = None) -> AgentRow:

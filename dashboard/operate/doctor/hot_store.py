@@ -8,8 +8,9 @@ import redis
 from django.conf import settings
 
 from checkpoints import queries
-from checkpoints.durabilities import HOT
+from checkpoints.durabilities import EVERYSEC, MAY_LOSE
 from checkpoints.hot.persistence import faults, read_persistence
+from checkpoints.views import AgentRow
 from dashboard.kit.terminal.console import first_line
 from dashboard.operate.embedded.damaged_files import damages
 from dashboard.wording.text import size
@@ -27,7 +28,7 @@ def answers(seen: Seen) -> Iterator[Finding]:
     except (redis.RedisError, OSError) as error:
         text = first_line(error)
         if names := _hot_agents(seen):
-            stopped = f"{text}; these agents stop: {', '.join(names)}"
+            stopped = f"{text}; these agents stop: {_named(names)}"
             do = f"call `{START}`" if not seen.own_hot_store else "look at its server"
             yield wrong(NAME, stopped, f"Start it: {do} (GATEPOST_HOT_URL).")
         else:
@@ -44,10 +45,13 @@ def keeps(seen: Seen) -> Iterator[Finding]:
     """The hot store has on its disk what it acknowledged, evicts nothing, and is not full."""
     if seen.hot_store is None:
         return
-    result = faults(seen.hot_store)
-    is_used = bool(_hot_agents(seen))
+    agents = _hot_agents(seen)
+    result = faults(seen.hot_store, may_lose_seconds=queries.may_lose_seconds(agents))
     for one in result:
-        yield (wrong if one.refuses and is_used else warning)(NAME, one.sentence, one.cure)
+        yield (wrong if one.refuses and agents else warning)(NAME, one.sentence, one.cure)
+    chosen = [agent for agent in agents if agent.acknowledge == EVERYSEC]
+    if chosen and seen.hot_store.appendfsync == EVERYSEC:
+        yield note(NAME, f"{MAY_LOSE} These agents chose it: {_named(chosen)}.")
     if seen.valkey.get("run_id") == seen.hot_store.run_id:
         yield wrong(
             NAME,
@@ -69,7 +73,9 @@ def damaged(_seen: Seen) -> Iterator[Finding]:
             yield warning(DAMAGED, value, f"Look at the disk and at threads of hot agents. {do}")
 
 
-def _hot_agents(seen: Seen) -> list[str]:
-    if "tables" not in seen.has:
-        return []
-    return sorted(agent.agent for agent in queries.agents() if agent.durability == HOT)
+def _hot_agents(seen: Seen) -> list[AgentRow]:
+    return queries.hot_agents() if "tables" in seen.has else []
+
+
+def _named(agents: list[AgentRow]) -> str:
+    return ", ".join(agent.agent for agent in agents)

@@ -10,7 +10,7 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.durabilities import HOT
+from checkpoints.durabilities import DURABLE, EVERYSEC, HOT, MAY_LOSE
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.hot.streams import HotStoreAway, lag_of
 from checkpoints.states import EventKind, Status
@@ -339,6 +339,13 @@ class ThreadPage:
         """The steps that wait in the hot store, in words; empty of an agent that is not hot."""
         if self.version.durability != HOT:
             return ""
+        if self.version.acknowledge == DURABLE:
+            return "Each step is acknowledged in the database."
+        lost = f" {MAY_LOSE}" if self.version.acknowledge == EVERYSEC else ""
+        return f"{self._waiting_steps}{lost}"
+
+    @cached_property
+    def _waiting_steps(self) -> str:
         try:
             lag = lag_of([self.id], patience=0)[self.id]
         except HotStoreAway:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -129,8 +130,9 @@ def test_the_system_check_warns(server: redis.Redis) -> None:
     assert "CONFIG SET appendonly yes" in str(finding.hint)
 
 
-def seen_with(*agents: str, monkeypatch: pytest.MonkeyPatch) -> Seen:
-    monkeypatch.setattr(doctor, "_hot_agents", lambda _seen: list(agents))
+def seen_with(*agents: str, monkeypatch: pytest.MonkeyPatch, acknowledge: str = "buffered") -> Seen:
+    rows = [SimpleNamespace(agent=name, acknowledge=acknowledge) for name in agents]
+    monkeypatch.setattr(doctor, "_hot_agents", lambda _seen: rows)
     return Seen()
 
 
@@ -148,6 +150,24 @@ def test_doctor_says_it_and_judges_by_whether_agents_are_hot(
     server.config_set("appendonly", "yes")
     (finding,) = doctor.keeps(_looked_at(monkeypatch))
     assert finding.level == "ok"
+
+
+def test_doctor_says_what_may_be_lost_where_agents_chose_it(
+    server: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.config_set("appendfsync", "everysec")
+    seen = seen_with("ticker", "game", monkeypatch=monkeypatch, acknowledge="everysec")
+    list(doctor.answers(seen))
+    fault, chosen = doctor.keeps(seen)
+    assert (fault.level, "loses up to 2 s" in fault.value) == ("warning", True)
+    assert chosen.level == "note"
+    assert "Up to about two seconds of steps that were acknowledged may be lost" in chosen.value
+    assert chosen.value.endswith("These agents chose it: ticker, game.")
+    # One that did not choose it is not kept as it was promised.
+    seen = seen_with("ticker", monkeypatch=monkeypatch)
+    list(doctor.answers(seen))
+    (fault,) = doctor.keeps(seen)
+    assert fault.level == "wrong"
 
 
 def test_doctor_names_agents_that_stop_without_it(

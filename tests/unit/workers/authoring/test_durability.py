@@ -39,6 +39,9 @@ def _graph(**declared: Any) -> Graph:
         ({"durability": "ephemeral", "ttl": "1 h"}, "must be a timedelta or seconds"),
         ({"durability": "ephemeral", "ttl": True}, "must be a timedelta or seconds"),
         ({"durability": "ephemeral", "ttl": timedelta(days=31)}, "2,592,000 seconds"),
+        ({"durability": "hot", "acknowledge": "soon"}, "there are buffered, durable, everysec"),
+        ({"acknowledge": "buffered"}, "a durable agent acknowledges each step in the database"),
+        ({"durability": "ephemeral", "acknowledge": "durable"}, "agent acknowledges nothing"),
     ],
 )
 def test_a_durability_that_means_nothing_is_refused(declared: dict[str, Any], reason: str) -> None:
@@ -52,6 +55,15 @@ def test_a_durability_that_means_nothing_is_refused(declared: dict[str, Any], re
         ({}, {}),
         ({"durability": "durable"}, {}),
         ({"durability": "hot"}, {"durability": "hot"}),
+        ({"durability": "hot", "acknowledge": "buffered"}, {"durability": "hot"}),
+        (
+            {"durability": "hot", "acknowledge": "durable"},
+            {"durability": "hot", "acknowledge": "durable"},
+        ),
+        (
+            {"durability": "hot", "acknowledge": "everysec"},
+            {"durability": "hot", "acknowledge": "everysec"},
+        ),
         ({"durability": "ephemeral"}, {"durability": "ephemeral", "ttl": 3600}),
         (
             {"durability": "ephemeral", "ttl": timedelta(minutes=2)},
@@ -64,7 +76,7 @@ def test_the_durability_is_described_with_the_graph(
     declared: dict[str, Any], described: dict[str, Any]
 ) -> None:
     graph = _graph(**declared).describe_graph()
-    assert {k: graph[k] for k in ("durability", "ttl") if k in graph} == described
+    assert {k: graph[k] for k in ("durability", "ttl", "acknowledge") if k in graph} == described
 
 
 def test_a_hot_agent_is_refused_while_the_hot_store_does_not_keep_what_it_acknowledges(
@@ -76,6 +88,36 @@ def test_a_hot_agent_is_refused_while_the_hot_store_does_not_keep_what_it_acknow
     try:
         with pytest.raises(GraphError, match=r"durability='hot'.*appendfsync always"):
             registry.load(["chat"])
+    finally:
+        hot_store.config_set("appendfsync", "always")
+
+
+@pytest.mark.parametrize(
+    ("acknowledge", "appendfsync", "taken"),
+    [
+        ("everysec", "everysec", True),
+        ("everysec", "no", False),
+        ("buffered", "everysec", False),
+        ("durable", "no", True),
+    ],
+)
+def test_an_agent_is_taken_where_the_hot_store_keeps_what_it_acknowledges(
+    db: None,
+    hot_store: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+    acknowledge: str,
+    appendfsync: str,
+    taken: bool,
+) -> None:
+    graph = _graph(durability="hot", acknowledge=acknowledge)
+    monkeypatch.setattr(registry, "discover", lambda _: iter([(graph, {}, [])]))
+    hot_store.config_set("appendfsync", appendfsync)
+    try:
+        if taken:
+            assert list(registry.load(["chat"])) == ["chat"]
+        else:
+            with pytest.raises(GraphError, match=f"appendfsync {appendfsync}"):
+                registry.load(["chat"])
     finally:
         hot_store.config_set("appendfsync", "always")
 

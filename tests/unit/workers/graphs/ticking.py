@@ -30,9 +30,9 @@ def publish(n: int, *, key: str) -> dict[str, Any]:
 TOOLS: dict[str, Tool] = {"tick.publish": publish}
 
 
-def ticking(durability: Any, name: str = "ticking") -> Graph:
+def ticking(durability: Any, name: str = "ticking", *, acknowledge: Any = None) -> Graph:
     """A graph that counts up to `until`, and asks and publishes once at `asks_at`."""
-    graph = Graph(name, Ticks, durability=durability)
+    graph = Graph(name, Ticks, durability=durability, acknowledge=acknowledge)
 
     def onwards(state: Ticks) -> Way | str:
         if state.n == state.asks_at:
