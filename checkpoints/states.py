@@ -62,6 +62,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "asked_by": ("text", "actor who asked"),
     "asks": ("boolean", "false where policies decide and no person is asked"),
     "at": ("text", "time of the vote"),
+    "at_least": ("boolean", "true where more may be concerned, by number unknown"),
     "at_full": ("text", "what happens when all is spent"),
     "attempt": ("integer", "number of the attempt, from 2 on"),
     "band": ("integer", "percent of a budget that is spent"),
@@ -368,7 +369,7 @@ class EventKind(_Kind):
     SIGNAL_REFUSED = "signal.refused", "signal received node path why"
     STEP_FAILED = "step.failed", "node step error lost fence"
     STEP_FENCED = "step.fenced", "owner fence step effects"
-    STEPS_LOST = "steps.lost", "first last why"
+    STEPS_LOST = "steps.lost", "first last at_least why"
     NODE_FINISHED = "node.finished", f"{_ACTIVITY}", Proof.ACTIVITY
     NODE_SKIPPED = "node.skipped", f"{_ACTIVITY} reason", Proof.ACTIVITY, Proof.THREAD
     UPDATE_REJECTED = "update.rejected", "node input path why message thread agent activity"

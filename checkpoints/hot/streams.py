@@ -75,6 +75,11 @@ def close_stream(thread: UUID, *, seq: int) -> bool:
     return bool(_call("close", thread, seq))
 
 
+def has_fence(thread: UUID) -> bool:
+    """Answer True if the hot store knows the thread: some lease has opened its stream."""
+    return bool(_answer(lambda client: client.exists(_fence(thread))))
+
+
 def append(thread: UUID, *, token: UUID, after: int, entries: Sequence[bytes]) -> int:
     """Append entries after the one of number `after`, all or none; the number of the last one.
 

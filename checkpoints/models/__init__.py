@@ -15,6 +15,7 @@ from .fleet import (
     Breaker,
     ClockStep,
     Duty,
+    HotStream,
     NodeTime,
     SetAside,
     SpanExport,

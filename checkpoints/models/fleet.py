@@ -91,6 +91,25 @@ class Backoff(models.Model):
         db_table = "gp_backoff"
 
 
+class HotStream(models.Model):
+    """A thread of which the hot store may hold steps: from a lease's opening to its last drain.
+
+    `number` is that of the newest checkpoint that the hot store had acknowledged at `reported_at`.
+    It is cut off once a person's change passed it while the hot store was away: what it holds is
+    dropped.
+    """
+
+    thread_id = models.UUIDField(primary_key=True)
+    workspace_id = models.UUIDField()
+    token = models.UUIDField()
+    number = models.IntegerField()
+    reported_at = models.DateTimeField(db_default=Now())
+    is_cut_off = models.BooleanField(db_default=False)
+
+    class Meta:
+        db_table = "gp_hot_stream"
+
+
 class SetAside(models.Model):
     """A due row whose handling failed in a part of the sweep; tried again at `next_at`."""
 

@@ -56,6 +56,7 @@ from .event_log import (
     waiting_inputs,
     waiting_signals,
 )
+from .hot_streams import HotStreamRow, hot_stream
 from .installation.backlog import (
     Unworked,
     clock_steps,

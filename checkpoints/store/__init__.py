@@ -15,7 +15,7 @@ from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, pause, paused_by_person, rename, resume, retry, skip
 from .cursors import keep_cursor
-from .drains import check_drained, drain, drain_due, settle_stream, write_steps
+from .drains import check_drained, drain, drain_due, write_steps
 from .edits import edit
 from .encrypted.keys import opened, reading_cipher, sealing_cipher
 from .encrypted.values import sealed
@@ -27,6 +27,7 @@ from .erasure.requests import refuse as refuse_erasure
 from .erasure.requests import request as request_erasure
 from .folder_duties import claim_folder, folder_kept, owe_folder, postpone_folder
 from .forks import fork
+from .hot_streams import forget_stream, note_stream, report_buffered
 from .inputs import send_input
 from .installation.agents import (
     announce_version,
@@ -98,6 +99,7 @@ from .rollbacks import (
     roll_back,
     take_back,
 )
+from .settled_streams import settle_former, settle_stream
 from .signals import send_signal
 from .starts import start
 from .statement.locks import LOCK_THREAD, join_thread, lock_free, lock_thread

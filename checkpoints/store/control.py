@@ -19,7 +19,7 @@ from ..states import CANCELLABLE, STOPS_AHEAD, EventKind, Status, sources, targe
 from ..views import SavedRow
 from . import interrupted_effects
 from .activities import NAMING_V, written_as
-from .drains import settle_stream
+from .settled_streams import pass_stream, settle_stream
 from .statement.guards import check_texts, in_statuses, refuse, versioned
 from .statement.locks import lock_thread
 from .statement.moves import Insert, Move, NewEvent, perform
@@ -280,11 +280,11 @@ def cancel(
 ) -> str:
     """Any unfinished status -> cancelled; takes the thread away from its worker.
 
-    What it did stays done. Effects that had started and not ended are `unknown` now: says which,
-    empty for none.
+    What it did stays done. While the hot store is away, what that holds is passed. Effects that
+    had started and not ended are `unknown` now: says which, empty for none.
     """
     with transaction.atomic(savepoint=False):
-        settle_stream(thread)
+        settled = settle_stream(thread, actor=actor, may_pass=True)
         effects = interrupted_effects.underway(thread)
         moved = _move_on(
             thread,
@@ -296,6 +296,8 @@ def cancel(
             free=True,
             effects=effects,
         )
+        if moved and settled is not None and settled.is_unreachable:
+            pass_stream(thread, actor=actor)
     if not moved:
         refuse(thread, expected_version=expected_version, wanted="Cancelling")
     return interrupted_effects.sentence([effect.tool for effect in effects])

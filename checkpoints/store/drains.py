@@ -14,18 +14,18 @@ from typing import Any, Final, Never
 from uuid import UUID
 
 import structlog
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import transaction
 
 from ..errors import LeaseLost
 from ..hot import streams
 from ..hot.streams import Entry
 from ..postgres.guarded_rows import handle_each
 from ..postgres.named_rows import fetch_named
+from ..queries.hot_streams import hot_stream
 from ..records import Work
 from ..states import EventKind
 from .buffered_steps import BufferedStep, decode_step
 from .statement.checkpoint_rows import checkpoint_insert
-from .statement.locks import LOCK_THREAD, lock_thread
 from .statement.moves import Move, NewEvent, head_sets, perform
 from .statement.searchable import channels_of, follow
 from .statement.text import EVENTS_AT_ONCE
@@ -36,6 +36,8 @@ log = structlog.get_logger("gatepost.hot")
 BATCH: Final = 500
 # Transactions that a sweep spends on one thread before it looks at the next.
 BATCHES_PER_SWEEP: Final = 10
+MOVED_ON: Final = "The thread has moved on without them."
+PASSED: Final = "The thread was taken from its worker while the hot store was away."
 # Steps in one statement. Powers of two, so that few texts are prepared.
 _SIZES: Final = (16, 8, 4, 2, 1)
 
@@ -65,32 +67,6 @@ def drain_due() -> int:
     """Drain every stream that has entries, for a while each; how many steps were written."""
     due = [(thread, thread) for thread in streams.threads_with_entries()]
     return handle_each("drained", due, lambda row: drain(row[0], batches=BATCHES_PER_SWEEP))
-
-
-def settle_stream(thread: UUID) -> tuple[UUID, UUID] | None:
-    """Lock a thread that is about to be taken from its worker, and drain it in this transaction.
-
-    Until that ends nobody can append: what was acknowledged is written, and nothing comes after.
-    Returns the head before and after; None where nothing was buffered.
-    """
-    if connections[DEFAULT_DB_ALIAS].alias != DEFAULT_DB_ALIAS:  # a play has no hot store
-        lock_thread(thread)
-        return None
-    rows = fetch_named(
-        "SELECT th.head, th.last_seq, v.graph ->> 'durability' = 'hot' "
-        "AND v.graph ->> 'acknowledge' IS DISTINCT FROM 'durable' AS is_hot "
-        "FROM gp_thread th JOIN gp_agent_version v ON v.id = th.agent_version_id "
-        f"WHERE th.id = %s::uuid {LOCK_THREAD}",
-        (thread,),
-    )
-    if not rows or not rows[0].is_hot:
-        return None
-    # The one who opens it again has to know the event of the change that follows.
-    streams.close_stream(thread, seq=rows[0].last_seq + 1)
-    if not drain(thread):
-        return None
-    [now] = fetch_named("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))
-    return rows[0].head, now.head
 
 
 def write_steps(work: Work, entries: Sequence[bytes]) -> None:
@@ -152,10 +128,12 @@ def _write(thread: UUID, entries: Sequence[Entry]) -> int:
         return 0  # the thread is gone, and its entries with it
     [row] = rows
     steps = _not_written(thread, row.head, [decode_step(entry.content) for entry in entries])
-    fitting = _following(row.head, steps)
+    stream = hot_stream(thread)
+    passed = stream is not None and stream.is_cut_off
+    fitting = [] if passed else _following(row.head, steps)
     _write_following(thread, row.head, row.step, fitting)
     if lost := steps[len(fitting) :]:
-        _note_lost(thread, lost, why="The thread has moved on without them.")
+        _note_lost(thread, lost, why=PASSED if passed else MOVED_ON)
     return len(fitting)
 
 

@@ -16,11 +16,11 @@ from ..postgres.named_rows import fetch_named
 from ..signals import state_settled
 from ..state import deltas
 from ..states import EDITABLE, EventKind, Status
-from .drains import settle_stream
 from .encrypted.keys import sealing_cipher
 from .encrypted.values import sealed
 from .folder_duties import owe_folder
 from .keyframes import known_digests
+from .settled_streams import settle_stream
 from .statement.checkpoint_rows import checkpoint_insert
 from .statement.guards import in_statuses, refuse, versioned
 from .statement.moves import Move, NewCheckpoint, NewEvent, head_sets, perform
@@ -53,7 +53,7 @@ def edit(
     `expected_version` or since it was read here.
     """
     with transaction.atomic():
-        settle_stream(thread)  # a worker that was killed may have left buffered steps
+        settle_stream(thread, actor=actor)  # a worker that was killed may have left buffered steps
     row, point = _read_head(thread)
     check_searchable(row.agent_version_id, changes)
     checkpoint = _edited_checkpoint(thread, row, point, changes, actor=actor)

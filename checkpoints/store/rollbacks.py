@@ -16,7 +16,7 @@ from ..records import Work
 from ..state import deltas
 from ..states import CANCELLABLE, EventKind, Status, sources
 from . import interrupted_effects
-from .drains import settle_stream
+from .settled_streams import pass_stream, settle_stream
 from .statement.guards import in_statuses, refuse, versioned
 from .statement.moves import Move, NewEvent, perform
 from .steps import SEEN, leased, release, update_work
@@ -119,9 +119,9 @@ def _begin(
     """Start a rollback from one of these statuses, if the head is still the plan's."""
     with transaction.atomic(savepoint=False):
         # What was buffered after it has no effects: the plan stays as it was made.
-        settled = settle_stream(thread)
-        if settled is not None and settled[0] == head:
-            head = settled[1]
+        settled = settle_stream(thread, actor=plan["by"], may_pass=True)
+        if settled is not None and settled.before == head:
+            head = settled.after
         move = versioned(
             Move(thread, f"{in_statuses(froms)} AND th.head = %s::uuid", (head,)), expected_version
         )
@@ -135,6 +135,8 @@ def _begin(
         why = f"The thread was {how} while this was under way; whether it happened is unknown."
         interrupted_effects.mark(move, effects, actor=plan["by"], why=why)
         moved = perform(move)
+        if moved is not None and settled is not None and settled.is_unreachable:
+            pass_stream(thread, actor=plan["by"])
     if moved is None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT head FROM gp_thread WHERE id = %s::uuid", (thread,))

@@ -16,6 +16,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries, store, undo
 from checkpoints.errors import StaleVersion
 from checkpoints.views import CheckpointRow, EffectFate, ThreadRow
+from dashboard.documents.buffered import dropped_by_change
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid, translated
 from dashboard.fields.validation import (
@@ -25,7 +26,7 @@ from dashboard.fields.validation import (
 from dashboard.identity.permissions import Actor, refuse_beyond, require
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import Reason
-from dashboard.threads.preview_shapes import BELOW
+from dashboard.threads.preview_shapes import BELOW, DROPPED
 from dashboard.threads.thread_shapes import Checkpoint, ThreadDetail
 
 
@@ -36,7 +37,8 @@ class CancelPlan:
     `undo` are the ids of those that will be undone, in that order. The head then goes back to
     `target`, the checkpoint before the first of them; None where nothing is undone. `left` happened
     on branches that rollbacks have left: it stays as it is. `children` counts unfinished threads
-    below it by status: the end reaches them where that is wanted.
+    below it by status: the end reaches them where that is wanted. `dropped` says which steps are
+    lost with it, where the hot store is away.
     """
 
     thread: ThreadRow
@@ -48,6 +50,7 @@ class CancelPlan:
     approvals: tuple[ApprovalRow, ...]
     left: tuple[EffectFate, ...] = ()
     children: Mapping[str, int] = field(default_factory=dict)
+    dropped: str = ""
 
     @property
     def all_effects(self) -> tuple[EffectFate, ...]:
@@ -73,6 +76,7 @@ def cancel_plan(
         approvals=tuple(requests.unsettled(thread.id)),
         left=tuple(queries.effects_left(thread.id, fates)),
         children=queries.below(thread.id),
+        dropped=dropped_by_change(thread),
     )
 
 
@@ -181,6 +185,7 @@ class CancelPreview(Shape):
     undo: list[UUID]
     withdrawn_approvals: list[UUID]
     children: dict[str, int] = Field(description=BELOW)
+    dropped: str = Field(description=DROPPED)
 
     @classmethod
     def of(cls, plan: CancelPlan) -> Self:
@@ -193,6 +198,7 @@ class CancelPreview(Shape):
             undo=list(plan.undo),
             withdrawn_approvals=[a.id for a in plan.approvals],
             children=dict(plan.children),
+            dropped=plan.dropped,
         )
 
 

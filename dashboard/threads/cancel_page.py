@@ -14,7 +14,7 @@ from dashboard.identity.permissions import allowed_actions, require
 from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
-from dashboard.threads.cancel import Cancel, preview_cancel
+from dashboard.threads.cancel import Cancel, CancelPlan, preview_cancel
 from dashboard.threads.cancel import cancel as cancel_thread
 from dashboard.wording.interruptions import children_words, interrupted
 
@@ -44,7 +44,7 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "fates": plan.all_effects,
             "target": plan.target,
             "undoable_unknown": len(maybe),
-            "interrupted": interrupted(plan.thread, [f.activity for f in plan.effects]),
+            "interrupted": _cut_off(plan),
             "withdrawn": plan.approvals,
             "declared": declared(Cancel, ["reason"], request.POST.dict(), problems),
             "undo": undo,
@@ -81,3 +81,9 @@ def cancel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         unknown = queries.thread(thread.id, workspace=who.workspace).status_reason
         flash(request, f"Cancelled. {unknown or 'Its effects so far stay.'}{also}")
     return SeeOther(thread_url(thread.id))
+
+
+def _cut_off(plan: CancelPlan) -> str:
+    """The things that an end cuts off: effects that are under way, steps that nobody can read."""
+    effects = interrupted(plan.thread, [f.activity for f in plan.effects])
+    return f"{effects} {plan.dropped}".strip()

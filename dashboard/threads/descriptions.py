@@ -8,6 +8,7 @@ from uuid import UUID
 
 from checkpoints import queries
 from checkpoints.views import EffectFate, ThreadRow
+from dashboard.documents.buffered import buffered_words
 from dashboard.identity.permissions import Actor
 from dashboard.kit.terminal.console import PersonalCommand
 from dashboard.kit.terminal.tables import Table, facts, table
@@ -74,6 +75,8 @@ def _step_lines(row: ThreadRow) -> Iterator[tuple[str, str]]:
         yield "steps", f"{row.n_steps} (version {row.version})"
     else:
         yield "step", f"{row.step} (checkpoint {row.number}, version {row.version})"
+    if words := buffered_words(row):
+        yield "hot store", words
 
 
 def _outcome_lines(outcome: RollbackOutcome | None) -> Iterator[tuple[str, str]]:
@@ -150,6 +153,7 @@ def cancel_tables(plan: CancelPlan) -> tuple[Table, ...]:
                     f"checkpoint {target.number} (step {target.step})" if target else "nothing",
                 ),
                 ("withdraw", ", ".join(a.headline for a in plan.approvals) or "no request"),
+                *([("drop", plan.dropped)] if plan.dropped else []),
             ],
         ),
         _fates(plan.all_effects),
@@ -172,6 +176,7 @@ def roll_back_tables(plan: RollBackPlan) -> tuple[Table, ...]:
                     else "nothing: no effect happened since",
                 ),
                 *_ahead(plan.expected),
+                *([("drop", plan.dropped)] if plan.dropped else []),
             ],
         ),
         _fates(plan.effects),

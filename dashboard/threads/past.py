@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from checkpoints import queries
 from checkpoints.views import Page, ThreadRow
+from dashboard.documents.buffered import Buffered
 from dashboard.documents.state_document import state_answer
 from dashboard.documents.state_reads import read
 from dashboard.documents.state_shape import State
@@ -102,6 +103,8 @@ class ThreadState(Past):
             return answer(state_in_memory(row), ETag=f'"{row.version}"')
         point = queries.checkpoint(thread_id, wanted)
         shown = state_answer(row, point)
+        if wanted == row.head and (buffered := Buffered.of(row)):
+            shown.context["buffered"] = buffered.model_dump()
         return answer(shown, ETag=f'"{row.version}"')
 
 

@@ -86,3 +86,7 @@ BELOW = (
     "begin when others end); with `children` it "
     "reaches them as well."
 )
+DROPPED = (
+    "Steps of a hot agent that are dropped with it, in words: those that only the hot store holds "
+    "while it does not answer. Empty where there are none."
+)

@@ -23,7 +23,7 @@ from dashboard.kit import second_person
 from dashboard.kit.shapes.requests import RequestShape
 from dashboard.kit.shapes.texts import Id, Reason
 from dashboard.threads.plans.changes import RollBackPlan, roll_back_plan
-from dashboard.threads.preview_shapes import BELOW, ExpectedCalls
+from dashboard.threads.preview_shapes import BELOW, DROPPED, ExpectedCalls
 from dashboard.threads.target import same_version, thread_for
 from dashboard.threads.thread_shapes import Checkpoint
 from workers.external.settled import go_back_alone
@@ -111,6 +111,7 @@ class RollBackPreview(ExpectedCalls):
     effects: list[EffectFate]
     withdrawn_approvals: list[UUID]
     children: dict[str, int] = Field(description=BELOW)
+    dropped: str = Field(description=DROPPED)
 
     @classmethod
     def of(cls, plan: RollBackPlan) -> Self:
@@ -123,5 +124,6 @@ class RollBackPreview(ExpectedCalls):
             effects=list(plan.effects),
             withdrawn_approvals=[a.id for a in plan.approvals],
             children=dict(plan.children),
+            dropped=plan.dropped,
             **cls.as_json(plan.expected),
         )

@@ -43,6 +43,7 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "thread": plan.thread,
             "checkpoint": target,
             "behind": plan.steps,
+            "dropped": plan.dropped,
             "fates": plan.effects,
             "ahead": Ahead(**ahead_of(plan.expected)),
             "withdrawn": plan.approvals,

@@ -28,6 +28,7 @@ from checkpoints.views import (
     VerificationRow,
 )
 from dashboard.documents.answer_json import with_more
+from dashboard.documents.buffered import Buffered
 from dashboard.documents.state_shape import Shape
 from dashboard.html.comparison.endings import Ending
 from dashboard.identity.permissions import Allowed, HasRoles, allowed_actions
@@ -179,6 +180,9 @@ class ThreadDetail(Thread):
     rollback_outcome: RollbackOutcome | None = Field(
         description="where the newest state comes from a rollback: what was undone, what stays done"
     )
+    buffered: Buffered | None = Field(
+        description="steps of a hot agent that are not in the database yet; null of other agents"
+    )
 
     @classmethod
     def from_row(
@@ -211,6 +215,7 @@ class ThreadDetail(Thread):
             storage=storage,
             saved=saved,
             unpriced_calls=unpriced_calls,
+            buffered=Buffered.of(row),
             rollback_outcome=None if undo_outcome is None else RollbackOutcome.of(undo_outcome),
         )
 

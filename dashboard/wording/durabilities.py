@@ -21,7 +21,7 @@ def durability_words(agent: AgentRow) -> str:
 
 
 def acknowledge_words(agent: AgentRow) -> str:
-    """Where a step of a hot agent is when it counts as acknowledged, and what may be lost then."""
+    """The place of a step of a hot agent when it is acknowledged, and what may be lost then."""
     if agent.acknowledge == DURABLE:
         return "small steps are acknowledged in the database, several in one commit"
     if agent.acknowledge == EVERYSEC:

@@ -92,6 +92,16 @@ def effect_settled(data: Mapping[str, Any], who: str) -> str:
     return f"{who} settled {call_name(data)}: {outcome}{reason(data)}"
 
 
+def lost_steps(data: Mapping[str, Any]) -> str:
+    """Which checkpoints the hot store has lost, or may have lost."""
+    first, last = data.get("first"), data.get("last")
+    if not data.get("at_least"):
+        return f"Checkpoints #{first} to #{last} were lost"
+    if last is None:
+        return f"Checkpoints from #{first} on may be lost; nobody knows how many"
+    return f"At least checkpoints #{first} to #{last} were lost, maybe more"
+
+
 def unknown_effects(data: Mapping[str, Any]) -> str:
     """Effects that had started when the thread was taken away."""
     effects = data.get("unknown") or data.get("effects") or ()

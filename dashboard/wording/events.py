@@ -31,6 +31,7 @@ from .event_phrases import (
     in_node,
     incident,
     incidents,
+    lost_steps,
     mcp_server,
     mcp_tool,
     message_text,
@@ -204,9 +205,7 @@ KINDS: Final[Mapping[str, KindDisplay]] = {
         feed=FAILURE,
     ),
     K.STEPS_LOST: KindDisplay(
-        lambda d, who: (
-            f"Checkpoints #{d.get('first')} to #{d.get('last')} were lost: {cut(d.get('why', ''))}"
-        ),
+        lambda d, who: f"{lost_steps(d)}: {cut(d.get('why', ''))}",
         "fail",
         FAIL,
         feed=FAILURE,

@@ -391,7 +391,7 @@ class Graph:
         """The channels whose changes a hot agent does not buffer."""
         return durable_channels(self.state.model_fields)
 
-    def may_buffer(self, nodes: Sequence[str], delta: deltas.Delta) -> bool:
+    def may_buffer(self, nodes: Sequence[str], delta: Mapping[str, Any]) -> bool:
         """Say whether a step of these nodes changes nothing that is declared as durable."""
         if any(self.nodes[name].durability == DURABLE for name in nodes if name in self.nodes):
             return False

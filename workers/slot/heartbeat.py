@@ -13,6 +13,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+from collections.abc import Callable
 from uuid import UUID
 
 import structlog
@@ -41,6 +42,8 @@ class Heartbeat:
         self._trusted_until = time.monotonic() + lease_seconds() - self._margin
         self._lost = False
         self._breaker = ""
+        # Called with each renewal, by its thread.
+        self.report: Callable[[], None] | None = None
         self._stop = threading.Event()
         self._turning = threading.Lock()
 
@@ -101,6 +104,8 @@ class Heartbeat:
                         self._lost = True  # and the step may still end by itself
                         continue
                     self._breaker = wish[1] if wish[0] == STOP else ""
+                    if self.report is not None:
+                        self.report()
                 except (DatabaseError, InterfaceError) as error:
                     # The step continues until its trust is used up; the next beat may succeed.
                     log.warning("lease.renewal_failed", thread=str(self._thread), error=str(error))

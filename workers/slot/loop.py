@@ -177,6 +177,8 @@ def _work_on(work: Work, agent: Agent | None, request: Any) -> None:
         try:
             if not isinstance(ledger, EphemeralLedger):
                 ledger, work = ledger_for(agent, work)
+            if isinstance(ledger, HotLedger):
+                heartbeat.report = ledger.report
             if agent is None:
                 refuse_missing(ledger, work)
                 return

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 import structlog
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 
 from checkpoints import leases, store
 from checkpoints.durabilities import DURABLE, HOT
@@ -56,15 +56,19 @@ def ledger_for(agent: Agent | None, work: Work) -> tuple[Ledger, Work]:
     if graph is not None and graph.acknowledge != DURABLE:
         ledger = HotLedger(work, graph)
         return cast("Ledger", ledger), ledger.work
-    if work.crash_count and work.status is Status.RUNNING:
-        # Its code may have been hot: what a killed worker buffered comes first.
+    if work.status is Status.RUNNING and (work.crash_count or _is_other_code(agent, work)):
+        # Its code may have been hot: what a former lease buffered comes first.
         with transaction.atomic():
-            moved = store.settle_stream(work.thread)
-        if moved is not None:
+            settled = store.settle_stream(work.thread, actor=work.owner)
+        if settled is not None:
             work = _as_it_is_now(work)
     if graph is not None:
         return cast("Ledger", BatchLedger(work, graph)), work
     return DatabaseLedger(), work
+
+
+def _is_other_code(agent: Agent | None, work: Work) -> bool:
+    return agent is not None and work.agent_version not in agent.versions
 
 
 class HotLedger:
@@ -79,11 +83,9 @@ class HotLedger:
         self._buffered = False  # whether the stream has, or may have, entries
         self._number: int | None = None  # of the last entry; None while it may not append
         self._looked = time.monotonic()
-        self._open()
-        if self._buffered:
-            store.drain(work.thread)
-            self._buffered = False
-            self.work = _as_it_is_now(work)
+        # The newest checkpoint that the hot store has acknowledged, and the newest reported one.
+        self._acknowledged = self._reported = work.number
+        self._begin()
 
     def __getattr__(self, name: str) -> Any:
         method: Callable[..., Any] = getattr(self._behind, name)
@@ -130,13 +132,33 @@ class HotLedger:
             self._settle()
         return self._behind.over_budget(work)
 
+    def report(self) -> None:
+        """Tell PostgreSQL how far the hot store has acknowledged; called with each heartbeat."""
+        number = self._acknowledged
+        if number > self._reported:
+            store.report_buffered(self.work.thread, token=self.work.token, number=number)
+            self._reported = number
+
     def close(self) -> None:
         """Let nobody append by this lease any more."""
         self._number = None
         try:
+            if not self._buffered:
+                store.forget_stream(self.work.thread, token=self.work.token)
             streams.close_stream(self.work.thread, seq=self.work.last_seq)
-        except streams.HotStoreAway as error:
+        except (DatabaseError, InterfaceError) as error:
             log.warning("hot.not_closed", error=str(error))
+
+    def _begin(self) -> None:
+        """Settle what a former lease left, and open the stream for this one."""
+        work = self.work
+        if store.settle_former(work):
+            self.work = work = _as_it_is_now(work)
+        self._open()
+        if self._buffered:
+            store.drain(work.thread)
+            self._buffered = False
+            self.work = _as_it_is_now(work)
 
     def _open(self) -> None:
         """Open the thread's stream for this lease; without it steps are committed."""
@@ -150,6 +172,8 @@ class HotLedger:
             self._number = None
         else:
             self._buffered = self._buffered or bool(entries)
+            # Before the first append, and again: a change that came to nothing has dropped it.
+            store.note_stream(work)
 
     def _buffer(self, checkpoint: NewCheckpoint, entry: bytes, delta_bytes: int) -> None:
         """Take a step as done, and append it with others where they come quickly."""
@@ -174,16 +198,18 @@ class HotLedger:
             return
         work, entries = self.work, self._waiting
         if self._number is not None:
+            self._buffered = True  # also if the answer is lost
             try:
                 self._number = self._appended(entries)
             except streams.Fenced:
                 self._number = None
             else:
-                self._waiting, self._buffered = [], True
+                self._waiting, self._acknowledged = [], work.number
                 return
         store.drain(work.thread)
+        self._buffered = False
         store.write_steps(work, entries)
-        self._waiting, self._buffered = [], False
+        self._waiting = []
         self._look()
         self._open()
 
@@ -224,6 +250,12 @@ class BatchLedger(HotLedger):
     def close(self) -> None:
         """Take no further step."""
         self._number = None
+
+    def report(self) -> None:
+        """Nothing: PostgreSQL knows."""
+
+    def _begin(self) -> None:
+        self._open()
 
     def _open(self) -> None:
         self._number = 0

@@ -125,6 +125,7 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_node_time": {"*": "a cache of usual times, learned from the log, and may be deleted"},
     "gp_stuck": {"*": "a cache of notes by the sweep, which are made anew, and may be deleted"},
     "gp_duty": {"*": _NOW},
+    "gp_hot_stream": {"*": "what the hot store may hold; a loss that follows from it is an event"},
     "gp_incident": _all(
         "agent kind fingerprint reason labels threads affected opened_at last_at",
         "made and counted by the sweep from threads in trouble; what people set is proved",

@@ -10,9 +10,7 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.durabilities import DURABLE, EVERYSEC, HOT, MAY_LOSE
 from checkpoints.errors import ContentAway, NotFound
-from checkpoints.hot.streams import HotStoreAway, lag_of
 from checkpoints.states import EventKind, Status
 from checkpoints.views import (
     ActivityRow,
@@ -27,6 +25,7 @@ from checkpoints.views import (
     StorageRow,
     ThreadRow,
 )
+from dashboard.documents.buffered import buffered_words
 from dashboard.documents.state_reads import Read, read_step, unreadable
 from dashboard.fields.message import message_field
 from dashboard.fields.shapes import Kind
@@ -50,8 +49,7 @@ from dashboard.threads.page.rights import Class, Roles, actions_of, rights_of
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
 from dashboard.wording.model_settings import ConfigFact, config_facts
-from dashboard.wording.savings import counted
-from dashboard.wording.text import number, span
+from dashboard.wording.text import number
 from dashboard.wording.why import why_waiting
 
 CHECKPOINTS = 200  # read for the plan and the graph
@@ -337,23 +335,7 @@ class ThreadPage:
     @cached_property
     def buffered(self) -> str:
         """The steps that wait in the hot store, in words; empty of an agent that is not hot."""
-        if self.version.durability != HOT:
-            return ""
-        if self.version.acknowledge == DURABLE:
-            return "Each step is acknowledged in the database."
-        lost = f" {MAY_LOSE}" if self.version.acknowledge == EVERYSEC else ""
-        return f"{self._waiting_steps}{lost}"
-
-    @cached_property
-    def _waiting_steps(self) -> str:
-        try:
-            lag = lag_of([self.id], patience=0)[self.id]
-        except HotStoreAway:
-            return "The hot store doesn’t answer: steps that wait there aren’t shown."
-        if not lag.entries:
-            return "All steps are in the database."
-        steps = counted(lag.entries, "step")
-        return f"{steps} not in the database yet, the first for {span(lag.seconds)}."
+        return buffered_words(self.thread)
 
     @cached_property
     def people(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
+from dashboard.documents.buffered import dropped_by_change
 from dashboard.errors import Missing, NotAllowedNow
 from dashboard.threads.plans.expected_calls import Expected, after_edit, after_fork, after_roll_back
 
@@ -62,7 +63,8 @@ class RollBackPlan:
     `effects` last first; `undo` are the ids of those that will be undone, in that order. `steps`
     counts the checkpoints that are left behind. `expected` is what will happen to their recorded
     calls when the thread continues from the target. `children` counts unfinished threads below it
-    that were started since, by status: the rollback reaches them where that is wanted.
+    that were started since, by status: the rollback reaches them where that is wanted. `dropped`
+    says which steps are lost with it, where the hot store is away.
     """
 
     thread: ThreadRow
@@ -74,6 +76,7 @@ class RollBackPlan:
     approvals: tuple[ApprovalRow, ...]
     expected: Expected
     children: Mapping[str, int] = field(default_factory=dict)
+    dropped: str = ""
 
     @property
     def undo(self) -> tuple[UUID, ...]:
@@ -161,6 +164,7 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = Tr
         approvals=tuple(gates.unsettled(thread.id)),
         expected=after_roll_back(thread, target, path) if payload else Expected(),
         children=_started_after(thread, target) if payload else {},
+        dropped=dropped_by_change(thread) if payload else "",
     )
 
 

@@ -15,6 +15,7 @@ from checkpoints.hot.persistence import ALARM_SHARE, faults, read_persistence, r
 from dashboard.operate.doctor import hot_store as doctor
 from dashboard.operate.doctor.findings import Seen
 from dashboard.operate.hot_store_check import check_hot_store
+from tests.faults.bench import wait_until
 
 pytestmark = pytest.mark.requirement("A30")
 CONFIGURED = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
@@ -28,6 +29,13 @@ def server(hot_store: redis.Redis) -> Iterator[redis.Redis]:
     yield hot_store
     for name, value in former.items():
         hot_store.config_set(name, value)
+    # A file that was switched on holds nothing until it is written whole.
+    wait_until(lambda: not _is_rewriting(hot_store), seconds=30, what="the file of the hot store")
+
+
+def _is_rewriting(client: redis.Redis) -> bool:
+    info: Any = client.info("persistence")
+    return bool(info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"])
 
 
 def test_as_gatepost_starts_it_nothing_is_wrong() -> None:
