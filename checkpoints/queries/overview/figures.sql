@@ -69,12 +69,24 @@ SELECT date_trunc(%(unit)s, x.at, 'UTC') AS at, x.figure, x.agent, x.name, x.tea
   sum(x.n)::bigint AS n, sum(x.tokens)::bigint AS tokens, sum(x.cost) AS cost
 FROM ({every}) x GROUP BY 1, 2, 3, 4, 5
 
+-- first -- When the earliest of all that counts in a workspace (w) happened; five looks at indexes.
+-- Hours and days before it have no figures. What is brought in later from before it moves it.
+SELECT least(
+  (SELECT min(th.created_at) FROM gp_thread th WHERE th.workspace_id = w.id),
+  (SELECT min(th.status_since) FROM gp_thread th WHERE th.workspace_id = w.id),
+  (SELECT min(a.finished_at) FROM gp_activity a
+    WHERE a.workspace_id = w.id AND (a.usage ? 'cost' OR a.usage ? 'tokens')),
+  (SELECT min(x.at) FROM gp_event x WHERE {turns} AND x.workspace_id = w.id),
+  (SELECT min(e.at) FROM gp_event e
+    WHERE e.workspace_id = w.id AND e.kind IN ('lease.taken_over', 'thread.retried'))) AS at
+
 -- unfolded_day -- The first day of a range that is not added up yet, or its end; its beginning by hour.
 SELECT CASE %(unit)s::text WHEN 'hour' THEN %(low)s::timestamptz ELSE coalesce((SELECT min(d.at) FROM (
   SELECT generate_series(%(low)s::timestamptz, %(high)s::timestamptz - interval '1 microsecond',
     interval '1 day', 'UTC') AS at
   EXCEPT SELECT f.at FROM gp_folded_unit f WHERE f.workspace_id = %(workspace)s::uuid
-    AND f.unit = 'day' AND f.at >= %(low)s::timestamptz) d), %(high)s::timestamptz) END
+    AND f.unit = 'day' AND f.at >= %(low)s::timestamptz) d
+  WHERE d.at >= date_trunc('day', first.at, 'UTC')), %(high)s::timestamptz) END
 
 -- unfolded_hour -- The first hour behind these days that is not added up as it now is, or the end.
 SELECT coalesce((SELECT min(h.at) FROM (
@@ -83,11 +95,16 @@ SELECT coalesce((SELECT min(h.at) FROM (
   EXCEPT (SELECT f.at FROM gp_folded_unit f WHERE f.workspace_id = %(workspace)s::uuid
       AND f.unit = 'hour' AND f.at >= day.until
     EXCEPT SELECT x.at FROM gp_figure_change x WHERE x.workspace_id = %(workspace)s::uuid
-      AND x.unit = 'hour' AND x.at >= day.until)) h), %(high)s::timestamptz)
+      AND x.unit = 'hour' AND x.at >= day.until)) h
+  WHERE h.at >= date_trunc('hour', first.at, 'UTC')), %(high)s::timestamptz)
+
+-- first_of_one -- The same of the workspace that is asked for.
+SELECT y.at FROM (SELECT %(workspace)s::uuid AS id) w CROSS JOIN LATERAL ({first}) y
 
 -- folded -- Up to when a range is added up by days, then by hours; the figures up to there, if any.
-WITH day AS MATERIALIZED (SELECT ({unfolded_day}) AS until),
-hour AS MATERIALIZED (SELECT ({unfolded_hour}) AS until FROM day)
+WITH first AS MATERIALIZED ({first_of_one}),
+day AS MATERIALIZED (SELECT ({unfolded_day}) AS until FROM first),
+hour AS MATERIALIZED (SELECT ({unfolded_hour}) AS until FROM day CROSS JOIN first)
 SELECT hour.until, date_trunc(%(unit)s::text, f.at, 'UTC') AS at, f.figure, f.agent, f.name, f.team,
   sum(f.n)::bigint AS n, sum(f.tokens)::bigint AS tokens, sum(f.cost) AS cost
 FROM day CROSS JOIN hour LEFT JOIN LATERAL (

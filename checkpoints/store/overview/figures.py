@@ -2,8 +2,8 @@
 
 A thread that failed last week may be retried today, so the figures of an hour or a day are replaced
 as a whole, by the very statement that counts one that is not added up. A trigger notes which hour
-and day such a thread ended in; what is not noted, such as another team, is found within half an
-hour. Lost rows are made anew.
+and day such a thread ended in, an import those of the threads that it brings; what is not noted,
+such as another team, is found within half an hour. Lost rows are made anew.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.queries.overview import figures
 
 SQL: Final = sql_file(
-    __file__, counted=figures.SQL.counted, not_set_aside=not_set_aside("figures", "u.id")
+    __file__,
+    counted=figures.SQL.counted,
+    first=figures.SQL.first,
+    turns=figures.TURNS,
+    not_set_aside=not_set_aside("figures", "u.id"),
 )
 # An hour or a day is added up so long after its end: what was committed late is in it.
 SETTLED_SECONDS: Final = 600.0
@@ -47,6 +51,12 @@ class Turn:
             return False
         self.at = now + self.seconds
         return True
+
+
+def note_brought_in(thread: UUID, *, workspace: UUID) -> None:
+    """Note what a thread from elsewhere adds to hours and days that may be added up already."""
+    with connection.cursor() as cursor:
+        cursor.execute(SQL.note_brought_in, {"thread": thread, "workspace": workspace})
 
 
 def fold_due() -> int:

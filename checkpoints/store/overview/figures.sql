@@ -1,12 +1,15 @@
 -- due -- Hours and days of workspaces to add up: new ones, then changed ones, then the longest ago.
--- Hours are those of yesterday and today; one that changed may also be of former days.
+-- Hours are those of yesterday and today; one that changed may also be of former days. None before
+-- the first thing that counts: a new workspace has nothing to add up.
 WITH c AS (SELECT clock_timestamp() - make_interval(secs => %(settled)s) AS now), u AS (
-  SELECT w.id, s.unit, s.at FROM c CROSS JOIN gp_workspace w CROSS JOIN LATERAL (
+  SELECT w.id, s.unit, s.at FROM c CROSS JOIN gp_workspace w
+  CROSS JOIN LATERAL ({first}) first CROSS JOIN LATERAL (
     SELECT 'day' AS unit, d.at FROM generate_series(date_trunc('day', c.now, 'UTC')
       - make_interval(days => %(stored)s), c.now, interval '1 day', 'UTC') AS d (at)
     UNION ALL
     SELECT 'hour', h.at FROM generate_series(date_trunc('day', c.now, 'UTC') - interval '1 day',
       c.now, interval '1 hour') AS h (at)) s
+  WHERE s.at >= date_trunc(s.unit, first.at, 'UTC')
   UNION
   SELECT x.workspace_id, x.unit, x.at FROM gp_figure_change x)
 SELECT u.id, u.unit, u.at FROM c CROSS JOIN u
@@ -17,6 +20,20 @@ WHERE {not_set_aside} AND u.at <= c.now - ('1 ' || u.unit)::interval
   AND (f.at IS NULL OR x.changed OR (u.at >= c.now - make_interval(days => %(renewed_days)s)
     AND f.folded_at < clock_timestamp() - make_interval(secs => %(renewed)s)))
 ORDER BY f.at IS NOT NULL, NOT x.changed, f.folded_at, u.at DESC LIMIT %(limit)s
+
+-- note_brought_in -- Note the days, and hours of yesterday and today, of a thread from elsewhere.
+INSERT INTO gp_figure_change (workspace_id, unit, at, id)
+SELECT DISTINCT ON (y.unit, y.at) %(workspace)s::uuid, y.unit, y.at, gen_random_uuid() FROM (
+  SELECT u.unit, date_trunc(u.unit, s.at, 'UTC') AS at FROM (
+    SELECT unnest(ARRAY[th.created_at, th.status_since]) AS at FROM gp_thread th
+    WHERE th.id = %(thread)s::uuid
+    UNION SELECT a.finished_at FROM gp_activity a WHERE a.thread_id = %(thread)s::uuid
+      AND (a.usage ? 'cost' OR a.usage ? 'tokens')
+    UNION SELECT x.at FROM gp_event x WHERE x.thread_id = %(thread)s::uuid
+      AND ({turns} OR x.kind IN ('lease.taken_over', 'thread.retried'))) s
+  CROSS JOIN (VALUES ('hour'), ('day')) AS u (unit)) y
+WHERE y.unit = 'day' AND y.at IS NOT NULL
+  OR y.at >= date_trunc('day', clock_timestamp(), 'UTC') - interval '1 day'
 
 -- forget_changes -- Take the notes of what changed; what changes from here on is noted anew.
 DELETE FROM gp_figure_change WHERE workspace_id = %(workspace)s::uuid AND unit = %(unit)s::text

@@ -68,6 +68,16 @@ def _past_days() -> tuple[UUID, UUID]:
     return workspace, workspace
 
 
+def _past_threads() -> tuple[UUID, UUID]:
+    workspace = make_workspace()
+    rows(
+        "UPDATE gp_thread SET created_at = clock_timestamp() - interval '2 days' "
+        "WHERE id = %s RETURNING 1",
+        (make_thread(workspace=workspace),),
+    )
+    return workspace, workspace
+
+
 def _outdated() -> tuple[UUID, UUID]:
     workspace = make_workspace()
     thread = make_thread(workspace=workspace, agent=make_agent("research"))
@@ -95,7 +105,7 @@ ALONE = [
           store.carry_on_erasures),
     Alone("budgets", _budget, _is_there("gp_budget_band", "budget_id"),
           ("gp_budget_band", "budget_id"), run=lambda: announce_budgets(owner="worker:1")),
-    Alone("figures", _past_days, _is_there("gp_folded_unit", "workspace_id"),
+    Alone("figures", _past_threads, _is_there("gp_folded_unit", "workspace_id"),
           ("gp_folded_unit", "workspace_id"), run=store.fold_due),
     Alone("decisions", _past_days, _is_there("gp_decided_until", "workspace_id"),
           ("gp_decided_until", "workspace_id"), run=gates.fold_decisions),

@@ -23,7 +23,7 @@ from checkpoints.records import NewActivity, Position
 from checkpoints.tables.columns import ACTIVITY, CHECKPOINT, EVENT, THREAD
 from checkpoints.verdicts import Verdict
 from tests.support.cast import Cast
-from tests.unit.checkpoints.builders import drive, make_thread
+from tests.unit.checkpoints.builders import drive, make_thread, rows
 from tests.unit.dashboard.carried import another_workspace, brought, empty, everything, export, run
 from tests.unit.dashboard.records.integrity.altered_columns import columns_of
 from tests.unit.workers.conftest import Bench
@@ -125,6 +125,10 @@ def test_a_thread_with_everything_comes_back_as_it_was(
     for what in ("checkpoints", "contents", "activities", "decisions"):
         assert now[what] == past[what], what
     assert verify(thread).intact, verify(thread).what
+
+    # The figures of its days are added up again, however old they are.
+    noted = "SELECT DISTINCT unit FROM gp_figure_change WHERE workspace_id = %s ORDER BY unit"
+    assert rows(noted, (elsewhere,)) == [("day",), ("hour",)]
 
     code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
     assert code == 1
