@@ -19,6 +19,7 @@ from tests.support.disturbed_server import Disturbed
 
 pytestmark = [pytest.mark.hazard, pytest.mark.requirement("A31")]
 Start = Callable[..., HotStore]
+Kill = Callable[[HotStore], None]
 
 
 @pytest.fixture
@@ -55,11 +56,22 @@ def kill(server: HotStore) -> None:
     server.process.wait()
 
 
-def append_until_killed(thread: UUID, server: HotStore, *, seconds: float, each: int) -> int:
+def kill_during_a_flush(server: HotStore) -> None:
+    """Kill the server while a flush in its background is under way."""
+    with redis.Redis(unix_socket_path=str(server.socket)) as client:
+        while not client.info("persistence")["aof_pending_bio_fsync"]:  # type: ignore[index]
+            time.sleep(0.01)
+        time.sleep(0.2)
+    kill(server)
+
+
+def append_until_killed(
+    thread: UUID, server: HotStore, *, seconds: float, each: int, how: Kill = kill
+) -> int:
     """Append while the server is killed in the middle of it; the last number acknowledged."""
     token, number = uuid4(), 0
     streams.open_stream(thread, token=token, seq=1)
-    timer = threading.Timer(seconds, kill, [server])
+    timer = threading.Timer(seconds, how, [server])
     timer.start()
     try:
         while True:
@@ -105,7 +117,9 @@ def test_with_everysec_the_same_kill_loses_what_was_acknowledged(start: Start) -
     server, thread = start(Disturbed(slow_flush_ms=500)), uuid4()
     with redis.Redis(unix_socket_path=str(server.socket)) as client:
         client.config_set("appendfsync", "everysec")
-    acknowledged = append_until_killed(thread, server, seconds=3.0, each=10)
+    acknowledged = append_until_killed(
+        thread, server, seconds=2.0, each=10, how=kill_during_a_flush
+    )
     start()
     there = numbers(thread)
     assert there == list(range(1, len(there) + 1))

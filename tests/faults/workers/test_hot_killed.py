@@ -75,6 +75,34 @@ def test_killed_workers_lose_nothing_that_was_acknowledged(
     assert steps[0][0] == steps[0][1] == case.row().number + 1
 
 
+def test_what_worker_and_hot_store_took_with_them_is_named_by_the_next_owner(
+    ground: Path, field: Field, hot_store: redis.Redis, hot_server: HotStore
+) -> None:
+    """Its disk is lost while nobody drains, after a heartbeat and more steps."""
+    reported = "SELECT coalesce(max(number), 0) FROM gp_hot_stream WHERE thread_id = %s::uuid"
+    first = hot_worker(ground, "lost-0")
+    with workers(first):
+        case = field.start("hot", until=UNTIL)
+        wait_until(lambda: ask(reported, case.id)[0][0] > 0, what=case.summary)
+        first.kill()
+    least, drained, there = ask(reported, case.id)[0][0], case.row().number, acknowledged(case)
+    assert there >= least
+    assert hot_server.process is not None
+    hot_server.process.kill()
+    hot_server.process.wait()
+    shutil.rmtree(hot_server.folder / "appendonlydir")
+    hot_server.start()
+    hot_server.wait()
+    with workers(hot_worker(ground, "lost-1")):
+        case.wait_event("steps.lost", 1, seconds=GOES_ON)
+        case.wait_status("succeeded", seconds=120)
+    [lost] = [event.data for event in case.events() if event.kind == "steps.lost"]
+    assert lost["first"] == drained + 1
+    assert lost["at_least"]
+    assert lost.get("last") == (least if least > drained else None)
+    assert case.state()["log"] == list(range(UNTIL))
+
+
 def test_a_killed_hot_store_costs_nothing_and_the_thread_continues(
     ground: Path, field: Field, hot_store: redis.Redis, hot_server: HotStore
 ) -> None:
