@@ -16,6 +16,7 @@ MINUTES = 2.0
 
 
 @pytest.mark.requirement("A07")
+@pytest.mark.requirement("A31")
 def test_everything_is_struck_and_every_thread_ends_right() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.chaos", "--minutes", str(MINUTES)],
@@ -40,6 +41,9 @@ def test_everything_is_struck_and_every_thread_ends_right() -> None:
     assert grown["chaos-lead"] >= 6
     assert grown["chaos-counter"] == 8 * grown["chaos-lead"] == 4 * grown["chaos-heir"]
     assert grown["chaos-researcher"] == grown["chaos-writer"] >= 6
+    # Hot threads of 600 steps; what waited in the hot store whenever something was struck is there.
+    assert payload["of_hot"]["hot threads"] >= 15
+    assert payload["of_hot"]["hot steps seen waiting"] >= 100
     assert payload["mails"] >= payload["full_threads"]
     assert payload["published"] >= 10
     struck = payload["struck"]

@@ -19,13 +19,14 @@ from dataclasses import asdict
 from typing import Any
 
 from . import tasks
+from .disturbances import waiting_steps
 from .ground import Ground, environment, ground, pay_before, slow_down
 from .monkey import Monkey
 from .people import People
 from .sizes import Size
 
 MORE = 1_000  # tasks that the people may begin so that there is something to strike
-COUNTS = "counts.jsonl"  # lines of the trees' counters
+COUNTS = "counts.jsonl"  # lines of the counters of trees and hot threads
 LIMIT = 4.0  # times the time that it should take: then it is over, whatever has ended
 
 
@@ -34,14 +35,18 @@ def chaos(base: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     plan = size.faults.shuffled(seed)
     payload: dict[str, Any] = {"threads": size.threads, "plan": asdict(size.faults), "seed": seed}
     began, trouble = time.monotonic(), ""
-    for path in (base.home / "acks.jsonl", base.home / "strikes.jsonl", base.data / COUNTS):
+    for path in (
+        *(base.home / name for name in ("acks.jsonl", "strikes.jsonl", "waited.jsonl")),
+        base.data / COUNTS,
+    ):
         path.touch()
     # A few more: a wrong end is no full thread, and one in a thousand is within the budget.
     goal = tasks.needed(size.threads + 1 + size.threads // 500)
     pay_before(base.bank.address, goal + MORE)
     slow_down(base.bank.address)
     people = People(base, base.home / "acks.jsonl", goal)
-    monkey = Monkey(base, people, plan, seed, base.home / "strikes.jsonl")
+    files = base.home / "strikes.jsonl", base.home / "waited.jsonl"
+    monkey = Monkey(base, people, plan, seed, *files)
     try:
         with people:
             monkey.work(goal, began + limit)
@@ -57,6 +62,8 @@ def chaos(base: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
         "seconds": round(time.monotonic() - began),
         "trouble": trouble,
         "gave_up": base.gave_up,
+        "hot_threads": people.begun // tasks.HOT_EVERY,
+        "left_waiting": len(waiting_steps(base.places)),
         "missed": monkey.missed,
         "answers": dict(Counter(people.answers)),
     }

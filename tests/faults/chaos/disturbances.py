@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -18,12 +20,28 @@ from tests.faults.queue.poisons import poisons
 
 POISONS = 60
 FULL_SECONDS = 2.0
+FROZEN_SECONDS = 4.0
 STEP_BACK = "interval '1 hour'"
 
 
 def valkey(places: Folders) -> Redis:
     """A client of the ground's own server."""
     return Redis(unix_socket_path=str(places.valkey_socket), socket_timeout=10)
+
+
+def waiting_steps(places: Folders) -> list[dict[str, Any]]:
+    """The steps that wait in the hot store: thread, checkpoint, number and hash of the state."""
+    steps = []
+    with Redis(unix_socket_path=str(places.hot_socket), socket_timeout=10) as client:
+        for member in client.smembers("gatepost:hot:threads"):
+            thread = member.decode()
+            for _, fields in client.xrange(f"gatepost:hot:{thread}"):
+                entry = json.loads(fields[b"step"])
+                steps.append(
+                    {"thread": thread, "checkpoint": entry["id"], "number": entry["number"],
+                     "state_hash": entry["state_hash"]}
+                )  # fmt: skip
+    return steps
 
 
 def poison_queue(places: Folders, chance: random.Random) -> None:

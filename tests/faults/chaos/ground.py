@@ -21,7 +21,7 @@ import psycopg
 from dashboard.operate.embedded.postgres import Postgres
 from dashboard.operate.embedded.process import processes
 from dashboard.operate.embedded.process.folders import folders, prepare
-from dashboard.operate.embedded.valkey import Valkey
+from dashboard.operate.embedded.valkey import HotStore, Valkey
 from tests.faults.embedded.helpers import ROOT, free_port, responds
 
 from .outcomes import payables
@@ -42,7 +42,8 @@ def environment(data: Path, bank: str = "") -> dict[str, str]:
     return payload | {
         "DJANGO_SETTINGS_MODULE": "dashboard.settings",
         "GATEPOST_DATA": str(data),
-        "GATEPOST_AGENTS": "tests.faults.chaos.tree_agents",  # those that ship are always there
+        # Those that ship are always there.
+        "GATEPOST_AGENTS": "tests.faults.chaos.tree_agents,tests.faults.chaos.hot_agents",
         **({"GATEPOST_BANK_URL": bank} if bank else {}),
         "GATEPOST_LEASE_SECONDS": str(LEASE),
         "GATEPOST_SWEEP_SECONDS": str(SWEEP),
@@ -210,6 +211,7 @@ class Ground:
 
     postgres: Postgres
     valkey: Valkey
+    hot: HotStore
     web: Web
     bank: Bank
     workers: list[Worker]
@@ -279,11 +281,13 @@ def ground(*, keep: bool = False) -> Iterator[Ground]:
         made = Ground(home)
         logs = made.places.logs
         made.postgres, made.valkey = Postgres(made.places), Valkey(made.places)
-        for server in (made.postgres, made.valkey):
+        made.hot = HotStore(made.places)
+        for server in (made.postgres, made.valkey, made.hot):
             server.start()
             stack.callback(server.stop)
         made.postgres.wait()
         made.valkey.wait()
+        made.hot.wait()
         made.postgres.create_database()
         manage(made, "migrate", "--no-input", "--verbosity", "0", "--skip-checks")
         manage(made, "shell", "--command", SET_UP.format(password=PASSWORD))

@@ -21,7 +21,7 @@ from typing import Any
 from . import disturbances
 from .ground import LEASE, Ground, Look, Worker, wait_until
 from .people import People
-from .tasks import with_trees
+from .tasks import with_others
 
 # The last threads end in peace: by then all has struck.
 STRUCK_BY = 0.95
@@ -40,11 +40,13 @@ _HELD = (
 class Monkey:
     """Strikes by plan; called from the main thread, which alone may start processes."""
 
-    def __init__(self, ground: Ground, people: People, plan: list[str], seed: int, log: Path):
+    def __init__(
+        self, ground: Ground, people: People, plan: list[str], seed: int, log: Path, waited: Path
+    ):
         self._ground, self._people, self._plan = ground, people, plan
         self._look = Look(ground.address)
         self._random = random.Random(f"strikes-{seed}")
-        self._file = log.open("a", buffering=1)
+        self._file, self._waited = log.open("a", buffering=1), waited.open("a", buffering=1)
         self._printed_at = 0.0
         self.struck: Counter[str] = Counter()
         self.missed = 0
@@ -62,7 +64,7 @@ class Monkey:
             self._print_progress(threads)
             if not self.left and self._people.done:
                 return
-            due = len(self._plan) * self._people.ended / max(1, with_trees(threads) * STRUCK_BY)
+            due = len(self._plan) * self._people.ended / max(1, with_others(threads) * STRUCK_BY)
             if self.left and self.struck.total() <= due:
                 self._people.go_on()
                 self._strike(self._plan[self.struck.total()])
@@ -75,7 +77,7 @@ class Monkey:
         if now - self._printed_at > 5:
             self._printed_at = now
             print(
-                f"{self._people.ended} of {with_trees(max(threads, self._people.goal))} threads "
+                f"{self._people.ended} of {with_others(max(threads, self._people.goal))} threads "
                 "ended, "
                 f"{self.struck.total()} of {len(self._plan)} strikes",
                 file=sys.stderr,
@@ -85,6 +87,7 @@ class Monkey:
     def _strike(self, kind: str) -> None:
         strike: Callable[[], int] = getattr(self, f"_{kind}")
         time.sleep(self._random.random() * 0.05)  # anywhere in a step
+        self._note_waiting()
         running = strike()
         if not running:
             raise RuntimeError(f"nothing was being worked on when it was time for {kind}")
@@ -191,6 +194,48 @@ class Monkey:
         server.start()
         server.wait()
         return running
+
+    def _kill_hot(self) -> int:
+        """kill -9 of the hot store while steps wait in it."""
+        waiting = self._wait_for_waiting()
+        server = self._ground.hot
+        assert server.process is not None
+        server.process.kill()
+        server.process.wait()
+        time.sleep(self._random.random() * 2)
+        server.start()
+        server.wait()
+        return waiting
+
+    def _stop_hot(self) -> int:
+        """SIGSTOP of the hot store for longer than anybody waits for its answer, then SIGCONT."""
+        waiting = self._wait_for_waiting()
+        server = self._ground.hot
+        assert server.process is not None
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(disturbances.FROZEN_SECONDS)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        return waiting
+
+    def _wait_for_waiting(self) -> int:
+        """How many steps wait in the hot store, once there are some; each is noted."""
+        deadline = time.monotonic() + WORK_SECONDS
+        while time.monotonic() < deadline:
+            if waiting := self._note_waiting():
+                return waiting
+            self._people.go_on()
+            self._ground.tend()
+            time.sleep(0.01)
+        return 0
+
+    def _note_waiting(self) -> int:
+        """Note the steps that the hot store has acknowledged: none of them may be lost."""
+        steps = disturbances.waiting_steps(self._ground.places)
+        for step in steps:
+            self._waited.write(json.dumps(step) + "\n")
+        return len(steps)
 
     def _flush_valkey(self) -> int:
         running = len(self._running())

@@ -57,7 +57,7 @@ class People:
         self._writing = threading.Lock()
         self._pool = ThreadPoolExecutor(HANDS)
         self._busy: set[tuple[str, str]] = set()
-        self._known: dict[str, int] = {}  # thread: task, of a tree -1, -2 ...
+        self._known: dict[str, int] = {}  # thread: task, of a tree or a hot one -1, -2 ...
         self._paused: set[int] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._live, name="people")
@@ -97,8 +97,8 @@ class People:
 
     @property
     def _expected(self) -> int:
-        """Threads that people have begun, trees among them."""
-        return tasks.with_trees(self.begun)
+        """Threads that people have begun, trees and hot ones among them."""
+        return tasks.with_others(self.begun)
 
     @property
     def done(self) -> bool:
@@ -140,7 +140,10 @@ class People:
             self._do("start", str(self.begun), self._start, self.begun)
             if self.begun % tasks.TREE_EVERY == 0:
                 number = self.begun // tasks.TREE_EVERY
-                self._do("start", f"tree {number}", self._start_tree, number)
+                self._do("start", f"tree {number}", self._start_other, tasks.tree(number))
+            if self.begun % tasks.HOT_EVERY == 0:
+                number = self.begun // tasks.HOT_EVERY
+                self._do("start", f"hot {number}", self._start_other, tasks.hot(number))
         for thread, status, *_ in rows:
             task = self._known.get(thread)
             if status in ("failed", "attention"):
@@ -153,7 +156,7 @@ class People:
             self._do("read", "approvals", self._decide_all)
 
     def _shall_pause(self, task: int) -> bool:
-        wanted = tasks.paused(task) if task > 0 else tasks.paused_tree(-task)
+        wanted = tasks.paused(task) if task > 0 else tasks.paused_other(-task)
         if not wanted or task in self._paused:
             return False
         self._paused.add(task)
@@ -195,11 +198,13 @@ class People:
         self._known[thread] = task
         self._note(command="start", thread=thread, task=task)
 
-    def _start_tree(self, number: int) -> None:
-        key = {"Idempotency-Key": f"tree-{number}"}
-        answer = self._ask(self._operator, "POST", "/threads/", tasks.tree(number), key)
+    def _start_other(self, body: dict[str, Any]) -> None:
+        """A tree or a hot thread."""
+        number = body["input"]["task"]
+        key = {"Idempotency-Key": f"other-{number}"}
+        answer = self._ask(self._operator, "POST", "/threads/", body, key)
         if answer is None or not answer.is_success:
-            raise RuntimeError(f"tree {number} was not started: {answer and answer.text}")
+            raise RuntimeError(f"{body} was not started: {answer and answer.text}")
         thread = str(answer.json()["id"])
         self._known[thread] = -number
         self._note(command="start", thread=thread, task=-number)

@@ -20,6 +20,8 @@ class Faults:
     kill_web: int = 5
     kill_valkey: int = 5
     flush_valkey: int = 5
+    kill_hot: int = 5
+    stop_hot: int = 5
     poison_queue: int = 20
     freeze_lock: int = 10
     fill_disk: int = 5

@@ -15,6 +15,9 @@ PAYMENTS, RESEARCH = "payments", "market-research"
 TREE_EVERY, FAN_OUT, AT_MOST = 12, 8, 3
 CYCLE = 11
 REJECTED = 7  # within the cycle
+# Beside every so many tasks somebody starts a hot thread (hot_agents); its task counts from here.
+HOT_EVERY, HOT_FROM = 8, 100_000
+HOT_STEPS, HOT_COUNT_EVERY, HOT_ASKS_AT = 600, 100, 300
 # Nodes that a thread goes through: a rejected payment ends without pay and mail.
 STEPS_PAID, STEPS_REJECTED, STEPS_REPORT = 12, 10, 6
 # What a thread must have to count among the threads that were asked for.
@@ -27,7 +30,9 @@ def agent(task: int) -> str:
 
 
 def verdict(task: int) -> str:
-    """What the manager says at the gate."""
+    """What the manager says at the gate; hot threads have tasks below 0."""
+    if task < 0:
+        return "approve"
     if agent(task) == RESEARCH:
         return "reject" if task % (4 * CYCLE) == 0 else "approve"
     return "reject" if task % CYCLE == REJECTED else "approve"
@@ -58,13 +63,24 @@ def tree(number: int) -> dict[str, Any]:
     return {"agent": "chaos-lead", "input": values}
 
 
-def with_trees(begun: int) -> int:
-    """So many threads people start when they begin so many tasks."""
-    return begun + begun // TREE_EVERY
+def hot(number: int) -> dict[str, Any]:
+    """Agent and input of the hot thread of this number, from 1 on."""
+    values = {
+        "task": HOT_FROM + number,
+        "until": HOT_STEPS,
+        "count_every": HOT_COUNT_EVERY,
+        "asks_at": HOT_ASKS_AT,
+    }
+    return {"agent": "chaos-hot", "input": values}
 
 
-def paused_tree(number: int) -> bool:
-    """Whether an operator stops the whole tree in between and lets all of it go on."""
+def with_others(begun: int) -> int:
+    """So many threads people start when they begin so many tasks: trees and hot ones as well."""
+    return begun + begun // TREE_EVERY + begun // HOT_EVERY
+
+
+def paused_other(number: int) -> bool:
+    """Whether an operator stops a whole tree, or a hot thread, in between and lets it go on."""
     return number % 3 == 1
 
 

@@ -309,7 +309,8 @@ def line(record: Record, plan: Faults, n: int = 6, **more: Any) -> Any:
     strikes = [{"kind": kind, "running": 1} for kind in plan.shuffled(1)]
     payload = {
         "threads": n, "seed": 1, "seconds": 1, "verified": "v", "trouble": "", "gave_up": 0,
-        "plan": asdict(plan), "missed": 0, "answers": {}, "broken": [], **more,
+        "plan": asdict(plan), "missed": 0, "answers": {}, "broken": [], "left_waiting": 0,
+        "hot_threads": 0, **more,
     }  # fmt: skip
     hits = verdict.struck(strikes[: more.get("hits", len(strikes))])
     tables = {"approvals used twice": more.get("approvals"), "still running": more.get("running")}
@@ -328,6 +329,9 @@ def test_the_whole_stands_for_the_row(sound: Record, monkeypatch: pytest.MonkeyP
     assert WHOLE["full threads"] == THREADS
     assert line(sound, Faults())["row"] is None
     monkeypatch.setitem(WHOLE, "full threads", 6)
+    assert WHOLE["hot threads"] >= 100
+    for name in ("hot threads", "hot steps seen waiting"):
+        monkeypatch.setitem(WHOLE, name, 0)
     result = line(sound, Faults())
     assert (result["ok"], result["row"]) == (True, "A07")
     short = line(sound, Faults(), hits=190)
@@ -343,6 +347,8 @@ def test_the_whole_stands_for_the_row(sound: Record, monkeypatch: pytest.MonkeyP
     "more",
     [
         {"broken": ["thread x: event 3"]},
+        {"left_waiting": 3},
+        {"hot_threads": 1},
         {"trouble": "TimeoutError"},
         {"running": ["t"]},
         {"approvals": ["a"]},

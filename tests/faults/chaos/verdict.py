@@ -30,7 +30,8 @@ SILENCE_SECONDS = 20.0
 WHOLE = {
     "full threads": 1_000, "kills": 200, "stops": 20, "valkey kills": 5, "valkey flushes": 5,
     "postgres restarts": 5, "poisoned queues": 20, "frozen locks": 10, "full disks": 5,
-    "clock steps": 5,
+    "clock steps": 5, "hot store kills": 5, "hot store stops": 5, "hot threads": 100,
+    "hot steps seen waiting": 1_000,
 }  # fmt: skip
 
 
@@ -69,6 +70,8 @@ def struck(strikes: Iterable[dict[str, Any]]) -> dict[str, int]:
         "poisoned queues": by_kind["poison_queue"],
         "frozen locks": by_kind["freeze_lock"],
         "full disks": by_kind["fill_disk"],
+        "hot store kills": by_kind["kill_hot"],
+        "hot store stops": by_kind["stop_hot"],
         "clock steps": by_kind["step_clock"],
         "postgres restarts": by_kind["postgres_fast"] + by_kind["postgres_immediate"],
         "postgres restarts (immediate)": by_kind["postgres_immediate"],
@@ -90,6 +93,7 @@ def findings(judge: Judge) -> dict[str, list[Any]]:
         "counted more than once": judge.odd_counts(),
         "files that are not what they were": judge.record.broken_files,
         "acknowledged, not there": judge.lost(),
+        "steps that the hot store had, not there": judge.lost_steps(),
         "gaps in the log": judge.gaps(),
         "events that stand twice": judge.said_twice(),
         "steps that failed": judge.failed(),
@@ -103,12 +107,25 @@ def findings(judge: Judge) -> dict[str, list[Any]]:
 def judged(record: Record, hits: dict[str, int], summary: dict[str, Any], **more: Any) -> Any:
     """The line of JSON. `told` has what only the driver knows: seed, sizes, seconds, chains."""
     judge = Judge(record)
-    holds = findings(judge) | more | {"chains that do not verify": summary["broken"]}
+    holds = (
+        findings(judge)
+        | more
+        | {
+            "chains that do not verify": summary["broken"],
+            "steps left in the hot store": [summary["left_waiting"]]
+            if summary["left_waiting"]
+            else [],
+        }
+    )
     silences = judge.silences()
     threads, right = len(judge.threads), len(judge.threads) - len(holds["ended wrong"])
     share = 100.0 * right / threads if threads else 0.0
-    sized = {"full threads": len(judge.full()), **hits}
-    wanted = {"full threads": summary["threads"], **struck_of(summary["plan"])}
+    waited = {(line["thread"], line["checkpoint"]) for line in record.waited}
+    hot = {"hot threads": judge.hot(), "hot steps seen waiting": len(waited)}
+    sized = {"full threads": len(judge.full()), **hot, **hits}
+    wanted = {"full threads": summary["threads"], "hot threads": summary["hot_threads"],
+              "hot steps seen waiting": min(1, summary["hot_threads"]),
+              **struck_of(summary["plan"])}  # fmt: skip
     short = [name for name, n in wanted.items() if sized[name] < n]
     whole = all(sized[name] >= n for name, n in WHOLE.items())
     # One wrong end in a thousand is within the budget; nothing else may be wrong even once.
@@ -123,6 +140,7 @@ def judged(record: Record, hits: dict[str, int], summary: dict[str, Any], **more
         "full_threads": sized["full threads"],
         "of": {f"{agent}, {verdict}": n for (agent, verdict), n in sorted(of.items())},
         "of_trees": dict(sorted(judge.trees().items())),
+        "of_hot": hot,
         "events": sum(len(t.events) for t in judge.threads.values()),
         "bank_calls": len(judge.calls), "bank_done": len(judge.by_key),
         "calls_repeated_with_their_key": sum(c["outcome"] == "replayed" for c in judge.calls),
@@ -154,6 +172,7 @@ def table(results: dict[str, Any], say: Callable[[str], None]) -> None:
                     f"({results['value']} %, at least {results['budget']})"),
         *((name, f"{n:,}") for name, n in results["of"].items()),
         *((name, f"{n:,}") for name, n in results["of_trees"].items()),
+        *((name, f"{n:,}") for name, n in results["of_hot"].items()),
         ("of 10 steps, 2 effects, a gate", f"{results['full_threads']:,}"),
         *((name, f"{n:,}") for name, n in results["struck"].items()),
         ("calls at the bank", f"{results['bank_calls']:,} of {results['bank_done']:,} keys, "

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.faults.chaos import tasks
 
-from . import payables, trees
+from . import hot, payables, trees
 from .record import Record, Thread
 from .rights import wrong_end
 
@@ -185,7 +185,15 @@ class Judge:
 
     def trees(self) -> Counter[str]:
         """How many threads of trees there are, by agent."""
-        return Counter(t.agent for t in self.threads.values() if t.task < 0)
+        named = (t.agent for t in self.threads.values() if t.task < 0)
+        return Counter(agent for agent in named if agent != hot.AGENT)
+
+    def hot(self) -> int:
+        """How many hot threads ended right."""
+        return sum(t.agent == hot.AGENT and not hot.wrong_end(t) for t in self.threads.values())
+
+    def lost_steps(self) -> list[str]:
+        return list(hot.lost_steps(self.record))
 
     def gaps(self) -> list[str]:
         return [t.id for t in self.threads.values()

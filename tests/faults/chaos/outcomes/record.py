@@ -48,7 +48,10 @@ class Thread:
 
     @property
     def task(self) -> int:
-        """By the file that it was started with; of the first thread of a tree -1, -2 ..."""
+        """By the file that it was started with; of the first thread of a tree -1, -2 ...
+
+        Of a hot thread below that, by tasks.HOT_FROM.
+        """
         if self.agent.startswith("chaos-"):
             return -int(self.state["task"])
         return tasks.task_of(str((self.state.get("file") or {}).get("name")))
@@ -76,6 +79,7 @@ class Record:
     broken_files: list[str] = field(default_factory=list)
     half: list[str] = field(default_factory=list)
     counts: list[dict[str, Any]] = field(default_factory=list)
+    waited: list[dict[str, Any]] = field(default_factory=list)  # steps seen in the hot store
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -208,4 +212,5 @@ def read(home: Path, database: str) -> Record:
         broken,
         sorted(path.name for folder in (outbox, published) for path in folder.rglob(".*")),
         lines(data / "counts.jsonl"),
+        lines(home / "waited.jsonl"),
     )

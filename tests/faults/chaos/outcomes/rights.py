@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.faults.chaos import tasks
 
-from . import payables, reports, trees
+from . import hot, payables, reports, trees
 from .payables import shown, written
 from .record import Record, Thread, digest
 
@@ -40,6 +40,8 @@ LOG_LINES = {True: tasks.STEPS_PAID + 1, False: tasks.STEPS_REJECTED + 1}
 
 def wrong_end(thread: Thread, record: Record, done: Mapping[str, dict[str, Any]]) -> str:
     """Why a thread did not end right; nothing when it did. `done`: {key: what the bank did}."""
+    if thread.agent == hot.AGENT:
+        return hot.wrong_end(thread)
     if thread.agent.startswith("chaos-"):
         return trees.wrong_end(thread, record)
     task = thread.task

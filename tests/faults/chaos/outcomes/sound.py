@@ -13,7 +13,7 @@ from typing import Any
 from checkpoints.queries.rows import rows
 from gatepost_agents.market_research.agent import graph as research
 from gatepost_agents.payments.agent import graph as payments
-from tests.faults.chaos import tasks, tree_agents
+from tests.faults.chaos import hot_agents, tasks, tree_agents
 from tests.faults.chaos.ground import pay_before
 from tests.unit.agents.testbank.bank import Bank
 from workers.testing.harness import Harness, Played, Reject
@@ -73,6 +73,21 @@ def grown(home: Path, numbers: Iterable[int]) -> Record:
         {"command": "start", "thread": t.id, "task": t.task}
         for t in threads if t.agent in trees.FIRST
     ]  # fmt: skip
+    return record
+
+
+def buffered(numbers: Iterable[int]) -> Record:
+    """What is left of these hot threads, each step of which was seen waiting."""
+    harness, record = Harness(hot_agents.graph), Record({}, [], [])
+    for number in numbers:
+        done = harness.play(tasks.hot(number)["input"], decide="approve")
+        thread = _of_tree(done, harness.plays.row(done.id))
+        record.threads[thread.id] = thread
+        record.acknowledged.append({"command": "start", "thread": thread.id, "task": thread.task})
+        record.waited += [
+            {"thread": thread.id, "checkpoint": point, "number": number, "state_hash": hashed}
+            for number, (point, hashed) in enumerate(thread.state_hashes.items())
+        ]
     return record
 
 
