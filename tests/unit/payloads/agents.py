@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
+from checkpoints.durabilities import HOT
 from workers.authoring.errors import Rejected
 from workers.authoring.graph import END, Append, Gate, Graph, Merge, State, Sum, Tool, Way, tool
 from workers.node.context import Context
@@ -88,5 +89,6 @@ TOOLS: dict[str, Tool] = {print_book.name: print_book}
 
 def module_of(kind: Any) -> Any:
     """What a bench takes for a module: the same agent on this store."""
-    made = replace(graph, name=f"books-{kind}", payloads=kind)
+    chosen: dict[str, Any] = {"durability": HOT} if kind == HOT else {"payloads": kind}
+    made = replace(graph, name=f"books-{kind}", **chosen)
     return SimpleNamespace(__name__=f"books.{kind}", __file__=__file__, graph=made, TOOLS=TOOLS)

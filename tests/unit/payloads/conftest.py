@@ -20,7 +20,9 @@ from tests.unit.workers.play_bench import play_bench_of
 
 from . import agents
 
-STORES = ("memory", "database", "file", "elsewhere")
+STORES = ("memory", "database", "file", "elsewhere", "hot")
+# Those whose contents lie in rows.
+IN_ROWS = ("memory", "database", "hot")
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Storage:
 
     def lies(self, thread: UUID) -> dict[str, int]:
         """Bytes of each content by its hash."""
-        if self.kind in ("memory", "database"):
+        if self.kind in IN_ROWS:
             result = self.rows(
                 "SELECT sha256, octet_length(body) FROM gp_content WHERE thread_id = %s", [thread]
             )
@@ -47,7 +49,7 @@ class Storage:
 
     def spoil(self, thread: UUID, sha: str, change: Callable[[bytes], bytes | None]) -> None:
         """Alter a content past all guards, or lose it (None)."""
-        if self.kind in ("memory", "database"):
+        if self.kind in IN_ROWS:
             key = [thread, sha]
             (body,) = self.rows(
                 "SELECT body FROM gp_content WHERE thread_id = %s AND sha256 = %s", key
@@ -84,8 +86,10 @@ def storage_of(
             bench, plays = play_bench_of(agents.module_of("database"))
             return Storage(kind, bench, partial(plays.call, rows))
         request.getfixturevalue("db")
-        if kind == "database":
-            return Storage(kind, bench_of(agents.module_of("database")))
+        if kind == "hot":
+            request.getfixturevalue("hot_store")
+        if kind in ("database", "hot"):
+            return Storage(kind, bench_of(agents.module_of(kind)))
         backend = "InMemoryStorage" if kind == "elsewhere" else "FileSystemStorage"
         changed = override_settings(
             MEDIA_ROOT=tmp_path / "media",

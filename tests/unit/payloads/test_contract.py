@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +16,7 @@ from django.core.files.storage import default_storage
 from approvals.verification.proof import verify
 from checkpoints import payloads, queries
 from checkpoints.errors import ContentAway, CorruptHistory
+from checkpoints.hot import streams
 from checkpoints.states import EventKind, Status
 from tests.unit.checkpoints.builders import expire, rows
 from tests.unit.workers.conftest import Bench, bench_of
@@ -210,6 +211,28 @@ def test_the_same_thread_on_each_store(storage: Storage, tmp_path: Path) -> None
         "set": {"done": 1},
     }
     assert deltas[3]["put"] == {"text": put}
+
+
+def test_steps_of_the_hot_store_wait_there_and_are_the_same_steps(
+    storage_of: Callable[[str], Storage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appended: list[bytes] = []
+    append = streams.append
+
+    def noted(thread: UUID, *, entries: Sequence[bytes], **more: Any) -> int:
+        appended.extend(entries)
+        return append(thread, entries=entries, **more)
+
+    monkeypatch.setattr(streams, "append", noted)
+    hot, database = storage_of("hot"), storage_of("database")
+    threads = [at_the_gate(one, tmp_path, rounds=6) for one in (hot, database)]
+    assert len(appended) == 6, "each round is a step that only moves the state on"
+    assert max(map(len, appended)) > LARGE, "the large value waits with its step"
+    assert states(hot, threads[0]) == states(database, threads[1])
+    assert hot.lies(threads[0]) == database.lies(threads[1])
+    assert [c.state_hash for c in hot.bench.checkpoints(threads[0])] == [
+        c.state_hash for c in database.bench.checkpoints(threads[1])
+    ]
 
 
 def test_a_storage_that_is_away_is_no_damage(

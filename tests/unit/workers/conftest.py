@@ -27,6 +27,7 @@ from workers.authoring.graph import Graph, Tool
 from workers.code.registry import announce
 from workers.engine.engine import Engine
 from workers.engine.rollback import roll_back
+from workers.step.hot_ledger import HotLedger, ledger_for
 from workers.step.ledger import DatabaseLedger, Ledger
 from workers.step.step import Agent
 
@@ -61,16 +62,21 @@ class Bench:
             thread, owner="worker:test"
         )
         assert work is not None, self.row(thread).status
+        ledger, work = ledger_for(self.agent, work)
         parts: dict[str, Any] = {
             "agent": self.agent,
-            "ledger": DatabaseLedger(),
+            "ledger": ledger,
             "heartbeat": SimpleNamespace(check=lambda: None),
             "stopping": self.stopping,
         }
-        if work.status is Status.ROLLING_BACK:
-            roll_back(work, **parts)
-        else:
-            Engine(**parts, slice_seconds=slice_seconds).advance(work)
+        try:
+            if work.status is Status.ROLLING_BACK:
+                roll_back(work, **parts)
+            else:
+                Engine(**parts, slice_seconds=slice_seconds).advance(work)
+        finally:
+            if isinstance(ledger, HotLedger):
+                ledger.close()
         return self.row(thread)
 
     def row(self, thread: UUID) -> ThreadRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -78,6 +79,24 @@ def test_a_thread_is_listed_while_it_has_entries(hot_store: redis.Redis) -> None
     assert streams.trim(thread, last=last.id) == 0
     assert streams.threads_with_entries() == []
     assert streams.append(thread, token=token, after=2, entries=[b"c"]) == 3
+
+
+@pytest.mark.requirement("A31")
+def test_a_clock_that_steps_back_keeps_the_order(hot_store: redis.Redis) -> None:
+    thread, token = uuid4(), uuid4()
+    streams.open_stream(thread, token=token, seq=1)
+    streams.append(thread, token=token, after=0, entries=[b"a"])
+    # As if the last entry had been appended by a clock an hour ahead, which was then put right.
+    seconds, _ = hot_store.time()
+    call: Any = hot_store.execute_command
+    call("XSETID", f"gatepost:hot:{thread}", f"{(seconds + 3600) * 1000}-0")
+    assert streams.append(thread, token=token, after=1, entries=[b"b", b"c"]) == 3
+    assert contents(thread) == [b"a", b"b", b"c"]
+    first, *_, last = streams.entries_of(thread, at_most=10)
+    assert streams.trim(thread, last=first.id) == 2
+    assert streams.lag_of([thread])[thread].seconds == 0.0
+    assert contents(thread) == [b"b", b"c"]
+    assert streams.trim(thread, last=last.id) == 0
 
 
 def test_functions_fences_and_entries_survive_a_kill(
