@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 from pytest_django import DjangoDbBlocker
 
+from dashboard.operate.embedded.valkey import HotStore
 from tests.conftest import real_database
 from tests.faults.bench import Case, Field
 from tests.support.cast import make_cast
@@ -27,6 +28,7 @@ def house(
     django_db_setup: None,
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
+    hot_server: HotStore,
 ) -> Iterator[House]:
     """Real data, web server and worker; the browser comes first, without one nothing starts."""
     folder = tmp_path_factory.mktemp("acceptance")

@@ -30,7 +30,7 @@ SETTINGS = {
     "GATEPOST_UNDO_PAUSES": "0.3,0.6",
     # Of those that ship only the one that these tests use: each costs a worker time to load.
     "GATEPOST_AGENTS": "tests.unit.workers.graphs.samples,tests.faults.agents.own_agents,"
-    "gatepost_agents.market_research,gatepost_agents.docs_chat",
+    "gatepost_agents.market_research,gatepost_agents.docs_chat,gatepost_agents.connect_four",
     "GATEPOST_POLL_SECONDS": "600",  # so that only pushes can move a page
     # A push service of a test answers at this one address.
     "GATEPOST_WEBHOOK_HTTP": "true",

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 
 from checkpoints import queries, store
@@ -33,6 +34,7 @@ from ..step.step import Agent
 from . import sources
 from .source_parts import Part, bounded, parts_of_bytes
 
+log = structlog.get_logger("gatepost.worker")
 # Groups of entry points: of the distribution `gatepost-agents`, of packages of others.
 SHIPPED_AGENTS = "gatepost.shipped_agents"
 AGENTS = "gatepost.agents"
@@ -53,24 +55,47 @@ def load(modules: Iterable[str] | None = None) -> dict[str, Agent]:
 
     A module counts with all modules of its package: graphs and tools may stand in any of them.
     Raises GraphError for two graphs of one name, a module without any, and a hot agent where the
-    hot store does not keep what it acknowledges.
+    hot store does not keep what it acknowledges. A hot agent that ships is left out there instead:
+    nobody asked for it by name, and the others need no hot store.
     """
     discovered = list(discover(modules))
-    _check_hot_store([graph for graph, _, _ in discovered])
-    return {g.name: announce(g, tools, parts) for g, tools, parts in discovered}
+    unasked = _unasked() if modules is None else set()
+    shipped = {g.name for g, _, parts in discovered if any(p.__name__ in unasked for p in parts)}
+    left_out = _refused_by_hot_store([graph for graph, _, _ in discovered], shipped)
+    return {
+        graph.name: announce(graph, tools, parts)
+        for graph, tools, parts in discovered
+        if graph.name not in left_out
+    }
 
 
-def _check_hot_store(graphs: Iterable[Graph]) -> None:
-    """Raise GraphError for an agent whose steps the hot store would not keep as it acknowledges."""
-    may_lose: dict[bool, str] = {}
+def _unasked() -> set[str]:
+    """Modules of agents that ship and that GATEPOST_AGENTS does not name."""
+    shipped = {entry.module for entry in entry_points(group=SHIPPED_AGENTS)}
+    return shipped - set(map(current_name, settings.GATEPOST_AGENTS))
+
+
+def _refused_by_hot_store(graphs: Iterable[Graph], unasked: set[str]) -> set[str]:
+    """The agents whose steps the hot store would not keep as they acknowledge them.
+
+    Raises GraphError for one that is not among the `unasked`.
+    """
+    by_kind: dict[bool, list[str]] = {}
     for graph in graphs:
         if graph.durability == HOT and graph.acknowledge != DURABLE:
-            may_lose.setdefault(graph.acknowledge == EVERYSEC, graph.name)
-    for may_lose_seconds, name in may_lose.items():
-        if why := refusal(may_lose_seconds=may_lose_seconds):
+            by_kind.setdefault(graph.acknowledge == EVERYSEC, []).append(graph.name)
+    left_out: set[str] = set()
+    for may_lose_seconds, names in by_kind.items():
+        why = refusal(may_lose_seconds=may_lose_seconds)
+        if not why:
+            continue
+        if refused := [name for name in names if name not in unasked]:
             raise GraphError(
-                f"The agent {name!r} has durability={HOT!r}, which can't be given. {why}"
+                f"The agent {refused[0]!r} has durability={HOT!r}, which can't be given. {why}"
             )
+        left_out.update(names)
+        log.warning("agents.left_out", agents=sorted(names), reason=why)
+    return left_out
 
 
 def discover(

@@ -34,6 +34,7 @@ from checkpoints import queries, store
 from checkpoints.durabilities import HOT
 from checkpoints.ephemeral import copies
 from checkpoints.errors import ContentAway, GatepostError
+from checkpoints.hot import streams
 from checkpoints.hot.streams import HotStoreAway
 from checkpoints.limits import SILENT_LEASES, lease_seconds
 from checkpoints.postgres import statements  # noqa: F401  (imported late by the store: here, once)
@@ -115,9 +116,12 @@ def drain_once(*, owner: str) -> int:
     """
     if not any(agent.graph.durability == HOT for agent in loop.agents().values()):
         return 0
-    if not store.claim_duty(DRAIN, owner=owner, seconds=interval_seconds() * 3):
-        return 0
     try:
+        # First, since it is all that a store at rest is asked: a duty is a commit.
+        if not streams.threads_with_entries(patience=0):
+            return 0
+        if not store.claim_duty(DRAIN, owner=owner, seconds=interval_seconds() * 3):
+            return 0
         return store.drain_due()
     except HotStoreAway as error:
         log.warning("hot.not_drained", error=str(error))

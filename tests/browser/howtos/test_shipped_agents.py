@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from gatepost import Graph
+from gatepost_agents.connect_four.agent import graph as connect_four
 from gatepost_agents.deep_research.agent import graph as deep_research
 from tests.faults.embedded.helpers import ROOT, up, wait_until
 from tests.faults.embedded.resident import Installation
@@ -37,7 +39,7 @@ def test_each_command_of_the_page_leads_to_its_gate(tmp_path: Path) -> None:
         named = set(re.findall(r"^\| `([a-z-]+)` \|", first_table, re.MULTILINE))
         assert named | HELPERS == {agent["agent"] for agent in here("agent", "list")["results"]}
         threads = {agent: here(*shlex.split(line))["id"] for line, agent in COMMANDS}
-        assert set(threads) == {"deep-research", "dependency-audit", "outreach"}
+        assert set(threads) == {"deep-research", "dependency-audit", "outreach", "connect-four"}
 
         research = threads["deep-research"]
         assert here.until(research, "waiting", "failed", seconds=PATIENCE)["status"] == "waiting"
@@ -72,10 +74,16 @@ def test_each_command_of_the_page_leads_to_its_gate(tmp_path: Path) -> None:
         assert first["id"] not in {row["id"] for row in mails()}
         assert len(list(outbox.glob("*.eml"))) == 1
 
+        games = threads["connect-four"]
+        assert here.until(games, "waiting", "failed", seconds=PATIENCE)["status"] == "waiting"
+
         audit = threads["dependency-audit"]
         assert here.until(audit, "waiting", "failed", seconds=PATIENCE)["status"] == "waiting"
 
 
-def test_the_steps_of_deep_research_are_its_nodes() -> None:
-    steps = re.findall(r"^\| ([a-z]+) \| (?!what)", section("Deep research"), re.MULTILINE)
-    assert steps == list(deep_research.nodes)
+@pytest.mark.parametrize(
+    ("title", "graph"), [("Deep research", deep_research), ("Connect four", connect_four)]
+)
+def test_the_steps_of_an_agent_are_its_nodes(title: str, graph: Graph) -> None:
+    steps = re.findall(r"^\| ([a-z]+) \| (?!what)", section(title), re.MULTILINE)
+    assert steps == list(graph.nodes)

@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 AGENTS = [
+    "connect-four",
     "deep-research",
     "dependency-audit",
     "docs-chat",

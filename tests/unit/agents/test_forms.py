@@ -59,6 +59,7 @@ def test_a_thread_is_started_from_the_form(module: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("hot_server")
 def test_every_agent_that_ships_has_a_label_and_a_description() -> None:
     for name, agent in load(e.module for e in entry_points(group=SHIPPED_AGENTS)).items():
         assert agent.graph.label, name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib.metadata import EntryPoint, EntryPoints
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -118,6 +119,28 @@ def test_an_agent_is_taken_where_the_hot_store_keeps_what_it_acknowledges(
         else:
             with pytest.raises(GraphError, match=f"appendfsync {appendfsync}"):
                 registry.load(["chat"])
+    finally:
+        hot_store.config_set("appendfsync", "always")
+
+
+def test_a_hot_agent_that_ships_is_left_out_there_and_the_others_are_taken(
+    db: None, hot_store: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = [
+        EntryPoint(name, f"gatepost_agents.{name}", registry.SHIPPED_AGENTS)
+        for name in ("connect_four", "docs_chat")
+    ]
+    monkeypatch.setattr(registry, "entry_points", lambda **_: EntryPoints(shipped))
+    monkeypatch.setattr(registry, "agent_modules", lambda: [each.module for each in shipped])
+    settings.GATEPOST_AGENTS = []
+    assert set(registry.load()) == {"connect-four", "docs-chat"}
+    hot_store.config_set("appendfsync", "everysec")
+    try:
+        assert set(registry.load()) == {"docs-chat"}
+        # Who asks for it by name is told why it can't be had.
+        settings.GATEPOST_AGENTS = ["gatepost_agents.connect_four"]
+        with pytest.raises(GraphError, match="'connect-four' has durability='hot'"):
+            registry.load()
     finally:
         hot_store.config_set("appendfsync", "always")
 

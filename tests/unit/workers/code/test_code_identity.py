@@ -399,7 +399,7 @@ def test_code_that_only_its_rule_let_go_on_asks_anew(release: Release) -> None:
 def test_a_worker_can_leave_out_the_agents_that_ship(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django.conf.settings.GATEPOST_AGENTS", ["gatepost_agents.payments"])
     shipped = entry_points(group=registry.SHIPPED_AGENTS)
-    assert len(shipped) == 6
+    assert len(shipped) == 7
     assert {entry.module for entry in shipped} <= set(registry.agent_modules())
     monkeypatch.setattr("django.conf.settings.GATEPOST_SHIPPED_AGENTS", False)
     assert registry.agent_modules() == ["gatepost_agents.payments"]

@@ -24,7 +24,8 @@ from workers.authoring.former_names import FORMER, current_name, former_file, fo
 from workers.code import registry
 from workers.slot.saga_record import resolve
 
-NEW = {"gatepost_agents.docs_chat"}  # there was none in the tree before
+# There were none in the tree before.
+NEW = {"gatepost_agents.docs_chat", "gatepost_agents.connect_four"}
 SHIPPED = sorted({entry.module for entry in entry_points(group=registry.SHIPPED_AGENTS)} - NEW)
 
 

@@ -1,0 +1,1 @@
+"""The agent that plays connect four against itself."""
