@@ -1,4 +1,4 @@
-#!lua name=gatepost_hot_1
+#!lua name=gatepost_hot_2
 -- Functions of the hot store: the streams of buffered steps, each with a fence.
 -- Keys of each: the fence of a thread (a hash), its stream, the set of threads that have entries.
 -- The fence has `token`, the lease that may append; `seq`, the event of the thread's log up to which
@@ -32,15 +32,15 @@ end
 
 -- Append entries, all or none. Arguments: token, number of the last entry that the holder appended,
 -- how many the stream may hold, the thread, then the entries. The answer is the new number; the
--- same once more for an append whose answer was lost.
+-- same once more for an append whose answer was lost, also when others followed it.
 local function append(keys, args)
   local fence = server.call('HMGET', keys[1], 'token', 'number')
   if fence[1] ~= args[1] then
     return server.error_reply('FENCED another lease has the thread')
   end
   local number, count = tonumber(fence[2] or '0'), #args - 4
-  if number == tonumber(args[2]) + count then
-    return number
+  if number >= tonumber(args[2]) + count then
+    return tonumber(args[2]) + count
   end
   if number ~= tonumber(args[2]) then
     return server.error_reply('GAP the last entry is number ' .. number)
@@ -66,7 +66,7 @@ local function trim(keys, args)
   return left
 end
 
-server.register_function('gatepost_hot_open_1', open)
-server.register_function('gatepost_hot_close_1', close)
-server.register_function('gatepost_hot_append_1', append)
-server.register_function('gatepost_hot_trim_1', trim)
+server.register_function('gatepost_hot_open_2', open)
+server.register_function('gatepost_hot_close_2', close)
+server.register_function('gatepost_hot_append_2', append)
+server.register_function('gatepost_hot_trim_2', trim)

@@ -9,7 +9,7 @@ wakes up late cannot open it again.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,7 +30,7 @@ TIMEOUT: Final = 1.0
 PATIENCE: Final = 2.0
 _FUNCTIONS: Final = Path(__file__).with_name("functions.lua")
 # Of the functions, by the version of the file: an older worker's stay beside them.
-_SUFFIX: Final = "_1"
+_SUFFIX: Final = "_2"
 
 
 class Fenced(Exception):
@@ -77,7 +77,7 @@ def close_stream(thread: UUID, *, seq: int) -> bool:
 
 def has_fence(thread: UUID) -> bool:
     """Answer True if the hot store knows the thread: some lease has opened its stream."""
-    return bool(_answer(lambda client: client.exists(_fence(thread))))
+    return bool(answer(lambda client: client.exists(keys_of(thread)[0])))
 
 
 def append(thread: UUID, *, token: UUID, after: int, entries: Sequence[bytes]) -> int:
@@ -91,7 +91,7 @@ def append(thread: UUID, *, token: UUID, after: int, entries: Sequence[bytes]) -
 def entries_of(thread: UUID, *, at_most: int, after: str = "") -> list[Entry]:
     """The oldest entries of a thread's stream, those after the id `after`."""
     first = f"({after}" if after else "-"
-    rows = _answer(lambda client: client.xrange(_stream(thread), min=first, count=at_most))
+    rows: Any = answer(lambda client: client.xrange(_stream(thread), min=first, count=at_most))
     return [Entry(id.decode(), fields[b"step"]) for id, fields in rows]
 
 
@@ -103,7 +103,7 @@ def trim(thread: UUID, *, last: str) -> int:
 
 def threads_with_entries(*, patience: float | None = None) -> list[UUID]:
     """The threads whose streams are not drained."""
-    members = _answer(lambda client: client.smembers(THREADS), patience)
+    members: Any = answer(lambda client: client.smembers(THREADS), patience)
     return sorted(UUID(thread.decode()) for thread in members)
 
 
@@ -119,7 +119,7 @@ def lag_of(threads: Sequence[UUID], *, patience: float | None = None) -> dict[UU
             answers: list[Any] = pipeline.execute()
             return answers
 
-    (seconds, micros), *answers = _answer(read, patience)
+    (seconds, micros), *answers = answer(read, patience)
     now = seconds + micros / 1e6
     result: dict[UUID, Lag] = {}
     for thread, entries, oldest in zip(threads, answers[::2], answers[1::2], strict=True):
@@ -135,8 +135,37 @@ def whole_lag() -> Lag:
     return Lag(sum(each.entries for each in lags), max((each.seconds for each in lags), default=0))
 
 
-def _fence(thread: UUID) -> str:
-    return f"gatepost:hot:{thread}:fence"
+def keys_of(thread: UUID) -> tuple[str, str, str]:
+    """The keys that each function takes: fence and stream of the thread, the set of threads."""
+    return f"{_stream(thread)}:fence", _stream(thread), THREADS
+
+
+def function_name(function: str) -> str:
+    """The name of one of our functions in the hot store."""
+    return f"gatepost_hot_{function}{_SUFFIX}"
+
+
+def load_functions() -> None:
+    """Load our functions, also after a server without its former data took over."""
+    text = _FUNCTIONS.read_text()
+    answer(lambda client: client.function_load(text, replace=True))
+
+
+def lacks_functions(error: Exception) -> bool:
+    """Answer True if the server refused a call because it does not know our functions yet."""
+    return "function not found" in str(error).lower()
+
+
+def refusal(error: Exception) -> Exception:
+    """Make Fenced, Full or HotStoreAway of an error that the server answered."""
+    text = str(error)
+    if text.startswith(("FENCED", "GAP")):
+        return Fenced(text)
+    if text.startswith("FULL"):
+        return Full(text)
+    if "maxmemory" in text:
+        return HotStoreAway(f"the hot store is full: {text}")
+    return HotStoreAway(f"the hot store refuses: {text}")
 
 
 def _stream(thread: UUID) -> str:
@@ -147,48 +176,47 @@ def _call(function: str, thread: UUID, *args: Any) -> Any:
     """Call a function of the hot store; it is loaded where the server does not know it yet."""
     from redis.exceptions import ResponseError
 
-    keys = (_fence(thread), _stream(thread), THREADS)
-    name = f"gatepost_hot_{function}{_SUFFIX}"
+    keys = keys_of(thread)
 
     def call(client: redis.Redis) -> Any:
-        return client.fcall(name, len(keys), *keys, *args)
+        return client.fcall(function_name(function), len(keys), *keys, *args)
 
     try:
         try:
-            return _answer(call)
+            return answer(call)
         except ResponseError as error:
-            if "function not found" not in str(error).lower():
+            if not lacks_functions(error):
                 raise
-            # Also after a server without its former data took over.
-            text = _FUNCTIONS.read_text()
-            _answer(lambda client: client.function_load(text, replace=True))
-            return _answer(call)
+            load_functions()
+            return answer(call)
     except ResponseError as error:
-        text = str(error)
-        if text.startswith(("FENCED", "GAP")):
-            raise Fenced(text) from error
-        if text.startswith("FULL"):
-            raise Full(text) from error
-        raise HotStoreAway(f"the hot store refuses: {text}") from error
+        raise refusal(error) from error
 
 
-def _answer(ask: Any, patience: float | None = None) -> Any:
-    """The answer of the hot store, asked again where it was lost: each call may be repeated."""
+def lost() -> tuple[type[Exception], ...]:
+    """The errors of a connection that is lost, or of a server that does not answer in time."""
     from redis.exceptions import ConnectionError as Away
-    from redis.exceptions import OutOfMemoryError
     from redis.exceptions import TimeoutError as Late
 
+    return Away, Late, OSError
+
+
+def answer[T](ask: Callable[[redis.Redis], T], patience: float | None = None) -> T:
+    """The answer of the hot store, asked again where it was lost: each call may be repeated."""
     patience = PATIENCE if patience is None else patience
-    client, until = _client(settings.HOT_URL), time.monotonic() + patience
+    until = time.monotonic() + patience
     while True:
         try:
-            return ask(client)
-        except OutOfMemoryError as error:
-            raise HotStoreAway(f"the hot store is full: {error}") from error
-        except (Away, Late, OSError) as error:
+            return ask(client())
+        except lost() as error:
             if time.monotonic() > until:
                 raise HotStoreAway(f"the hot store does not answer: {error}") from error
             time.sleep(0.05)
+
+
+def client() -> redis.Redis:
+    """The process's client of the hot store."""
+    return _client(settings.HOT_URL)
 
 
 @cache

@@ -1,15 +1,14 @@
 """Drain the hot store: buffered steps become rows and chained events, each exactly once.
 
 The position of a drain is the thread's head: an entry names the checkpoint before its own, so it is
-the next one or it is not. Head and rows change in one statement, and only after its commit are the
-entries dropped from the stream.
+the next one or it is not. Head and rows change in one transaction, and only after its commit are
+the entries dropped from the stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any, Final, Never
 from uuid import UUID
 
@@ -25,10 +24,8 @@ from ..queries.hot_streams import hot_stream
 from ..records import Work
 from ..states import EventKind
 from .buffered_steps import BufferedStep, decode_step
-from .statement.checkpoint_rows import checkpoint_insert
-from .statement.moves import Move, NewEvent, head_sets, perform
-from .statement.searchable import channels_of, follow
-from .statement.text import EVENTS_AT_ONCE
+from .statement.moves import Move, NewEvent, perform
+from .step_batches import lock_head, write_batch
 from .steps import leave
 
 log = structlog.get_logger("gatepost.hot")
@@ -38,8 +35,6 @@ BATCH: Final = 500
 BATCHES_PER_SWEEP: Final = 10
 MOVED_ON: Final = "The thread has moved on without them."
 PASSED: Final = "The thread was taken from its worker while the hot store was away."
-# Steps in one statement. Powers of two, so that few texts are prepared.
-_SIZES: Final = (16, 8, 4, 2, 1)
 
 
 def drain(thread: UUID, *, batches: int | None = None) -> int:
@@ -78,7 +73,7 @@ def write_steps(work: Work, entries: Sequence[bytes]) -> None:
         row = _locked(work)
         steps = [decode_step(content) for content in entries]
         if steps[0].checkpoint.parent == row.head:
-            _write_following(work.thread, row.head, row.step, steps)
+            write_batch(row, steps)
             return
     _give_up(work, row)
 
@@ -95,14 +90,10 @@ def check_drained(work: Work) -> None:
 
 def _locked(work: Work) -> Any:
     """The thread's head under the lease; raises LeaseLost. In a transaction its row is locked."""
-    rows = fetch_named(
-        "SELECT head, number, step FROM gp_thread WHERE id = %s::uuid AND lease_token = %s::uuid "
-        "FOR NO KEY UPDATE",
-        (work.thread, work.token),
-    )
-    if not rows:
+    row = lock_head(work.thread, token=work.token)
+    if row is None:
         raise LeaseLost(thread=work.thread)
-    return rows[0]
+    return row
 
 
 def _give_up(work: Work, row: Any) -> Never:
@@ -121,28 +112,18 @@ def _give_up(work: Work, row: Any) -> Never:
 
 def _write(thread: UUID, entries: Sequence[Entry]) -> int:
     """Write those of these entries that are not written yet; how many."""
-    rows = fetch_named(
-        "SELECT head, step FROM gp_thread WHERE id = %s::uuid FOR NO KEY UPDATE", (thread,)
-    )
-    if not rows:
+    row = lock_head(thread)
+    if row is None:
         return 0  # the thread is gone, and its entries with it
-    [row] = rows
     steps = _not_written(thread, row.head, [decode_step(entry.content) for entry in entries])
     stream = hot_stream(thread)
     passed = stream is not None and stream.is_cut_off
     fitting = [] if passed else _following(row.head, steps)
-    _write_following(thread, row.head, row.step, fitting)
+    if fitting:
+        write_batch(row, fitting)
     if lost := steps[len(fitting) :]:
         _note_lost(thread, lost, why=PASSED if passed else MOVED_ON)
     return len(fitting)
-
-
-def _write_following(thread: UUID, head: UUID, step: int, steps: Sequence[BufferedStep]) -> None:
-    """Write steps that follow this head, at this step, of a locked thread."""
-    for some in _grouped(steps):
-        if perform(_move(thread, head, step, some)) is None:
-            raise AssertionError("the head of a locked thread has moved")
-        head, step = some[-1].checkpoint.id, some[-1].checkpoint.step
 
 
 def _not_written(thread: UUID, head: UUID, steps: Sequence[BufferedStep]) -> Sequence[BufferedStep]:
@@ -167,41 +148,6 @@ def _following(head: UUID, steps: Sequence[BufferedStep]) -> Sequence[BufferedSt
         if step.checkpoint.parent != before:
             return steps[:i]
     return steps
-
-
-def _grouped(steps: Sequence[BufferedStep]) -> Iterator[Sequence[BufferedStep]]:
-    """The steps in groups that one statement each can write."""
-    first = 0
-    while first < len(steps):
-        for size in _SIZES:
-            some = steps[first : first + size]
-            if size == 1 or (len(some) == size and _go_together(some)):
-                break
-        yield some
-        first += len(some)
-
-
-def _go_together(steps: Sequence[BufferedStep]) -> bool:
-    """Answer True if one statement can write these steps: few events, nothing searchable."""
-    events = sum(1 + len(step.before) + len(step.events) for step in steps)
-    return events <= EVENTS_AT_ONCE and not channels_of(steps[0].version)
-
-
-def _move(thread: UUID, head: UUID, step: int, steps: Sequence[BufferedStep]) -> Move:
-    """The move that makes these steps, the first of which follows `head`, the thread's newest."""
-    move = Move(thread, "th.head = %s::uuid", (head,))
-    last = steps[-1].checkpoint
-    head_sets(move, last)
-    for each in steps:
-        inserts, committed = checkpoint_insert(thread, each.checkpoint, one_of_many=True)
-        move.inserts += inserts
-        move.events += [*each.before, committed, *each.events]
-    if len(steps) == 1:
-        follow(move, last, head=head, version=steps[0].version)
-    move.express("version", "th.version + %s::bigint", len(steps))
-    numbers = [step, *(each.checkpoint.step for each in steps)]
-    move.express("n_steps", "th.n_steps + %s::bigint", sum(b > a for a, b in pairwise(numbers)))
-    return move
 
 
 def _note_lost(thread: UUID, steps: Sequence[BufferedStep], *, why: str) -> None:

@@ -50,6 +50,8 @@ from .stop_flag import request_stop, stop_requested
 
 log = structlog.get_logger("gatepost.sweep")
 DUTY, DRAIN = "sweep", "drain"
+# Between two drains while there is something to drain.
+DRAIN_SECONDS = 0.1
 RINGS_PER_SWEEP = 20
 RINGS_KEPT = 1_000
 _stuck_turns = store.StuckTurns()
@@ -223,6 +225,7 @@ class Sweeper:
         self._refused = 0
         self._clock, self._rest = ClockWatch(), Rest()
         self._renew_at = 0.0
+        self._drained = 0  # steps of hot agents, the last time
         self._stop = threading.Event()
         self._turns = forks.Turn()
         self._thread = threading.Thread(target=self._turn_on, name="sweep", daemon=True)
@@ -296,33 +299,49 @@ class Sweeper:
     def _turn_on(self) -> None:
         try:
             while not self._stop.is_set():
-                with self._turns.taken():
-                    self._turn()
-                self._stop.wait(interval_seconds())
+                self._attempt(self._turn)
+                self._wait()
         finally:
             connection.close()
 
+    def _wait(self) -> None:
+        """Wait for the next turn; while hot agents append, drain them in short pauses."""
+        until = time.monotonic() + interval_seconds()
+        while (left := until - time.monotonic()) > 0:
+            if self._stop.wait(min(left, DRAIN_SECONDS) if self._drained else left):
+                return
+            if self._drained:
+                self._attempt(self._drain)
+
     def _turn(self) -> None:
-        try:
-            if stop_requested():
-                # It takes nothing any more: nobody may leave a thread to it.
-                self._retire()
-            else:
-                self._announce()
-            self._canary.turn()
-            self._count_refused()
-            self._look_after_slots()
-            if self._has_duty():
-                self._clock.look(worker=self.worker)
-                if not self._rest.turn():
-                    sweep_once(owner=self.worker)
-            drain_once(owner=self.worker)
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("sweep.failed", error=str(error).strip())
-            connection.close()
-        except Exception:
-            # Whatever it is: were this thread to end, lost threads would stay lost.
-            log.exception("sweep.failed")
+        if stop_requested():
+            # It takes nothing any more: nobody may leave a thread to it.
+            self._retire()
+        else:
+            self._announce()
+        self._canary.turn()
+        self._count_refused()
+        self._look_after_slots()
+        if self._has_duty():
+            self._clock.look(worker=self.worker)
+            if not self._rest.turn():
+                sweep_once(owner=self.worker)
+        self._drain()
+
+    def _drain(self) -> None:
+        self._drained = 0
+        self._drained = drain_once(owner=self.worker)
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        with self._turns.taken():
+            try:
+                work()
+            except (DatabaseError, InterfaceError) as error:
+                log.warning("sweep.failed", error=str(error).strip())
+                connection.close()
+            except Exception:
+                # Whatever it is: were this thread to end, lost threads would stay lost.
+                log.exception("sweep.failed")
 
 
 _sweepers: list[Sweeper] = []

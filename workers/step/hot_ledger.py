@@ -19,6 +19,7 @@ from checkpoints import leases, store
 from checkpoints.durabilities import DURABLE, HOT
 from checkpoints.errors import LeaseLost
 from checkpoints.hot import streams
+from checkpoints.hot.appends import Appends
 from checkpoints.queries.states import keyframes
 from checkpoints.records import Work
 from checkpoints.states import Status
@@ -29,11 +30,13 @@ from .ledger import DatabaseLedger, Ledger
 from .step import Agent
 
 log = structlog.get_logger("gatepost.worker")
-# Steps in one append, and how long the first of them may wait for it.
-WINDOW: Final = 10
-WINDOW_SECONDS: Final = 0.005
+# Steps in one append; fewer where the former one was sent this many seconds ago.
+STEPS_AT_ONCE: Final = 10
+APPEND_SECONDS: Final = 0.005
 # How often a wish, a message and the lease are looked for between steps that PostgreSQL sees late.
 LOOK_SECONDS: Final = 0.2
+# How often the state is cached: readers fold what came since.
+KEYFRAME_SECONDS: Final = 1.0
 # What neither reads nor writes the thread's own past.
 _BESIDE: Final = frozenset(
     (
@@ -78,11 +81,12 @@ class HotLedger:
         self.work = work
         self._may_buffer = graph.may_buffer
         self._behind = DatabaseLedger()
-        self._waiting: list[bytes] = []  # encoded, not appended yet
-        self._since = 0.0  # when the first of them came
+        self._waiting: list[bytes] = []  # encoded, not sent yet
+        self._sent = 0.0  # when the last append was sent
         self._buffered = False  # whether the stream has, or may have, entries
-        self._number: int | None = None  # of the last entry; None while it may not append
-        self._looked = time.monotonic()
+        self._may_append = False
+        self._appends: Appends | None = None  # while it may, but for those who need no hot store
+        self._looked = self._keyframed = time.monotonic()
         # The newest checkpoint that the hot store has acknowledged, and the newest reported one.
         self._acknowledged = self._reported = work.number
         self._begin()
@@ -115,7 +119,7 @@ class HotLedger:
             and checkpoint.parent == work.head
             and self._may_buffer(checkpoint.nodes, checkpoint.delta)
         )
-        if follows and self._number is not None and not any(more.values()) and not work.crash_count:
+        if follows and self._may_append and not any(more.values()) and not work.crash_count:
             entry, delta_bytes = store.encode_step(work, checkpoint, before=before, events=events)
             if len(entry) <= store.BUFFERED_BYTES_MAX:
                 self._buffer(checkpoint, entry, delta_bytes)
@@ -123,8 +127,16 @@ class HotLedger:
         self._settle()
         self._behind.commit(work, checkpoint, before=before, events=events, **more)
         self._looked = time.monotonic()
-        if self._number is None and work.status is Status.RUNNING:
+        if not self._may_append and work.status is Status.RUNNING:
             self._open()
+
+    def keyframe(self, work: Work, state: dict[str, Any]) -> None:
+        """Cache the state once all before it is in PostgreSQL: seldom, as that takes a drain."""
+        now = time.monotonic()
+        if now - self._keyframed >= KEYFRAME_SECONDS:
+            self._keyframed = now
+            self._settle()
+            self._behind.keyframe(work, state)
 
     def over_budget(self, work: Work) -> str:
         """As the database's ledger says it; the budget of a fork counts what was buffered."""
@@ -141,7 +153,7 @@ class HotLedger:
 
     def close(self) -> None:
         """Let nobody append by this lease any more."""
-        self._number = None
+        self._stop_appending()
         try:
             if not self._buffered:
                 store.forget_stream(self.work.thread, token=self.work.token)
@@ -162,56 +174,68 @@ class HotLedger:
 
     def _open(self) -> None:
         """Open the thread's stream for this lease; without it steps are committed."""
-        work = self.work
         try:
-            self._number, entries = streams.open_stream(
-                work.thread, token=work.token, seq=work.last_seq
-            )
+            self._appends = Appends(self.work.thread, seq=self.work.last_seq)
         except streams.Fenced:
             # A person's change has closed it and came to nothing: the next commit knows more.
-            self._number = None
+            self._stop_appending()
         else:
-            self._buffered = self._buffered or bool(entries)
+            self._may_append = True
+            self._buffered = self._buffered or bool(self._appends.n_former)
             # Before the first append, and again: a change that came to nothing has dropped it.
-            store.note_stream(work)
+            store.note_stream(self.work)
+
+    def _stop_appending(self) -> list[bytes]:
+        """Append no more until the stream is opened anew; the steps that are not acknowledged."""
+        appends, self._appends, self._may_append = self._appends, None, False
+        if appends is None:
+            return []
+        appends.close()
+        return appends.unanswered
 
     def _buffer(self, checkpoint: NewCheckpoint, entry: bytes, delta_bytes: int) -> None:
         """Take a step as done, and append it with others where they come quickly."""
         work, now = self.work, time.monotonic()
-        self._since = self._since if self._waiting else now
         self._waiting.append(entry)
         work.head, work.number, work.step = checkpoint.id, checkpoint.number, checkpoint.step
         work.branch, work.branch_start = checkpoint.branch, checkpoint.branch_start
         work.next_nodes = tuple(checkpoint.next_nodes)
         work.unfolded += keyframes.weight(delta_bytes)
         work.unfolded_rows += 1
-        if len(self._waiting) >= WINDOW or now - self._since >= WINDOW_SECONDS:
-            self._append()
-        if now - self._looked >= LOOK_SECONDS:
+        is_due = now - self._looked >= LOOK_SECONDS
+        if is_due or len(self._waiting) >= STEPS_AT_ONCE or now - self._sent >= APPEND_SECONDS:
+            self._sent = now
+            self._append(wait=is_due)
+        if is_due:
             self._looked = now
             if not store.refresh(work):
                 raise LeaseLost(thread=work.thread)
 
-    def _append(self) -> None:
-        """Append the steps that wait; where that is refused, write them to PostgreSQL."""
-        if not self._waiting:
-            return
-        work, entries = self.work, self._waiting
-        if self._number is not None:
-            self._buffered = True  # also if the answer is lost
+    def _append(self, *, wait: bool = False) -> None:
+        """Send the steps that wait, and `wait` until all is acknowledged.
+
+        What the hot store refuses is written to PostgreSQL. It may be noticed some steps late: who
+        has lost the thread by then loses those steps, which have done nothing else.
+        """
+        entries, self._waiting = self._waiting, []
+        if self._appends is not None:
             try:
-                self._number = self._appended(entries)
-            except streams.Fenced:
-                self._number = None
+                if entries:
+                    self._buffered = True
+                    self._appends.append(entries)
+                if wait:
+                    self._appends.wait()
+            except (streams.Fenced, streams.Full):
+                entries = self._stop_appending()
             else:
-                self._waiting, self._acknowledged = [], work.number
+                self._acknowledged = self.work.number - self._appends.n_unanswered
                 return
-        store.drain(work.thread)
-        self._buffered = False
-        store.write_steps(work, entries)
-        self._waiting = []
-        self._look()
-        self._open()
+        if entries:
+            store.drain(self.work.thread)
+            self._buffered = False
+            store.write_steps(self.work, entries)
+            self._look()
+            self._open()
 
     def _look(self) -> None:
         """Learn the thread's version and its newest event, but no news: a step has not seen them.
@@ -223,18 +247,9 @@ class HotLedger:
             raise LeaseLost(thread=self.work.thread)
         self.work.wake_seq = seen
 
-    def _appended(self, entries: Sequence[bytes]) -> int:
-        """Append; a full stream is drained first."""
-        work, number = self.work, self._number or 0
-        try:
-            return streams.append(work.thread, token=work.token, after=number, entries=entries)
-        except streams.Full:
-            store.drain(work.thread)
-            return streams.append(work.thread, token=work.token, after=number, entries=entries)
-
     def _settle(self) -> None:
         """Bring everything that was buffered to PostgreSQL, where the lease is then checked."""
-        self._append()
+        self._append(wait=True)
         if self._buffered:
             store.drain(self.work.thread)
             self._buffered = False
@@ -249,7 +264,7 @@ class BatchLedger(HotLedger):
 
     def close(self) -> None:
         """Take no further step."""
-        self._number = None
+        self._may_append = False
 
     def report(self) -> None:
         """Nothing: PostgreSQL knows."""
@@ -258,9 +273,9 @@ class BatchLedger(HotLedger):
         self._open()
 
     def _open(self) -> None:
-        self._number = 0
+        self._may_append = True
 
-    def _append(self) -> None:
+    def _append(self, *, wait: bool = False) -> None:
         """Write the steps that wait, under the lease, in one transaction."""
         if self._waiting:
             store.write_steps(self.work, self._waiting)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
+from typing import Any
 from uuid import UUID
 
 from checkpoints import payloads
@@ -21,23 +23,53 @@ _OF_THREAD = {"thread_id": "t.id", "workspace_id": "t.workspace_id", "created_at
 _OF_ITS_HEAD = _OF_THREAD | {name: f"t.{column}" for name, column in OF_HEAD.items()}
 _CHECKPOINT = row_sql(CHECKPOINT.without("digests"), _OF_ITS_HEAD)
 _WITH_DIGESTS = row_sql(CHECKPOINT, _OF_ITS_HEAD)
-_ONE_OF_MANY = row_sql(CHECKPOINT, _OF_THREAD)
+# The columns of a row that stands for itself: those of its thread, then as `checkpoint_row` does.
+COPIED = CHECKPOINT.only(*_OF_THREAD, *OF_HEAD, *_CHECKPOINT.values._fields, "digests")
 
 
-def checkpoint_insert(
-    thread: UUID, checkpoint: NewCheckpoint, *, one_of_many: bool = False
-) -> tuple[list[Insert], NewEvent]:
+def checkpoint_insert(thread: UUID, checkpoint: NewCheckpoint) -> tuple[list[Insert], NewEvent]:
     """Make the row of a checkpoint, the rows of its contents, and the event that names them.
 
-    `one_of_many`: the statement writes several, and the head of the thread becomes the last one.
+    The statement makes it the head of its thread. Raises InvalidValue for a state that is too
+    large.
+    """
+    whole = deltas.canonical(dict(checkpoint.delta))
+    row, contents, event = _parts(thread, checkpoint, whole)
+    c = checkpoint
+    if c.digests is not None and saved_digests.due(c.number, len(whole)):
+        digests = c.digests.to_bytes()
+        inserts = [Insert(_WITH_DIGESTS, _WITH_DIGESTS.values(*row, digests=digests))]
+    else:
+        inserts = [Insert(_CHECKPOINT, row)]
+    if contents:
+        inserts.append(Insert(CONTENT, content_params(contents)))
+    return inserts, event
+
+
+def checkpoint_row(
+    thread: UUID, checkpoint: NewCheckpoint, whole: bytes, digests: bytes | None
+) -> tuple[tuple[Any, ...], Mapping[str, bytes], NewEvent]:
+    """(the values of COPIED after those of its thread, the contents, the event) of a checkpoint.
+
+    `whole` is its delta, `digests` are those to be saved with it.
+    """
+    row, contents, event = _parts(thread, checkpoint, whole)
+    c = checkpoint
+    names = names_json(tuple(c.next_nodes))
+    head = (c.id, c.number, c.step, c.branch, c.branch_start, names, c.state_bytes)
+    return (*head, *row, digests), contents, event
+
+
+def _parts(
+    thread: UUID, checkpoint: NewCheckpoint, whole: bytes
+) -> tuple[Any, Mapping[str, bytes], NewEvent]:
+    """(the values of _CHECKPOINT, the contents, the event) of a checkpoint.
 
     1. Check the size of the state; raises InvalidValue where it is too large.
     2. Move large values out of the delta, to the store that the agent chose.
     3. Salt the delta, and seal what the chain has to prove of the row.
-    4. Save the digests with the row where they are due.
     """
     deltas.check_size(checkpoint.state_bytes, deltas.LIMITS.state_bytes, "the state")
-    whole = deltas.canonical(dict(checkpoint.delta))
     raw, contents = payloads.moved_out(
         whole, checkpoint.delta, thread=thread, agent_version=checkpoint.agent_version
     )
@@ -72,22 +104,7 @@ def checkpoint_insert(
     named = {"checkpoint": str(c.id), "number": c.number, "step": c.step, "seal": sealed}
     nodes = {"nodes": list(c.nodes), "next": list(c.next_nodes)}
     event = NewEvent(EventKind.CHECKPOINT_COMMITTED, {**named, **nodes}, c.created_by, v=2)
-    digests = None
-    if c.digests is not None and saved_digests.due(c.number, len(whole)):
-        digests = c.digests.to_bytes()
-    if one_of_many:
-        own = {name: getattr(c, name) for name in OF_HEAD} | {
-            "next_nodes": names_json(tuple(c.next_nodes)),
-            "digests": digests,
-        }
-        inserts = [Insert(_ONE_OF_MANY, _ONE_OF_MANY.values(**row._asdict(), **own))]
-    elif digests is not None:
-        inserts = [Insert(_WITH_DIGESTS, _WITH_DIGESTS.values(*row, digests=digests))]
-    else:
-        inserts = [Insert(_CHECKPOINT, row)]
-    if contents:
-        inserts.append(Insert(CONTENT, content_params(contents)))
-    return inserts, event
+    return row, contents, event
 
 
 def delta_bytes(insert: Insert) -> int:

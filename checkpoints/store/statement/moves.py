@@ -232,16 +232,8 @@ def encode_event(event: NewEvent) -> tuple[str, bytes, bytes]:
 
 
 def shaped(move: Move) -> tuple[str, dict[str, Any]]:
-    """The statement that performs `move`, and the values of its %(named)s parameters.
-
-    A title that one of its events suggests replaces an automatic one.
-    """
-    if titles := [e.data["title"] for e in move.events if e.kind is EventKind.TITLE_SUGGESTED]:
-        # Decided under the row's lock: somebody may rename the thread while the node works. Two
-        # titles and no flag: former code knows only the first, and renames threads as well.
-        for column in ("title", "automatic_title"):
-            taken = "CASE WHEN th.automatic_title = th.title THEN %s::varchar"
-            move.express(column, f"{taken} ELSE th.{column} END", titles[-1])
+    """The statement that performs `move`, and the values of its %(named)s parameters."""
+    take_title(move, move.events)
     text, names = statement(
         _HEAD if move.head else None,
         tuple([(column, sql) for column, (sql, _) in move.sets.items()]),
@@ -266,6 +258,16 @@ def shaped(move: Move) -> tuple[str, dict[str, Any]]:
         raw, salt, digest = encode_event(event)
         params += (str(event.kind), event.actor, raw, salt, digest)
     return text, dict(zip(names, params, strict=True))
+
+
+def take_title(move: Move, events: Sequence[NewEvent]) -> None:
+    """Let the title that the last of these events suggests replace an automatic one."""
+    if titles := [e.data["title"] for e in events if e.kind is EventKind.TITLE_SUGGESTED]:
+        # Decided under the row's lock: somebody may rename the thread while the node works. Two
+        # titles and no flag: former code knows only the first, and renames threads as well.
+        for column in ("title", "automatic_title"):
+            taken = "CASE WHEN th.automatic_title = th.title THEN %s::varchar"
+            move.express(column, f"{taken} ELSE th.{column} END", titles[-1])
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -70,10 +70,28 @@ def follow(move: Move, checkpoint: NewCheckpoint, *, head: UUID, version: UUID) 
             thread, parent, delta = checkpoint.parent_thread, checkpoint.parent, checkpoint.delta
             move.set(COLUMN, column_at(thread, parent, version=version, delta=delta))
         return
-    changed = checkpoint.delta.get("set", {})
+    _take(move, names, checkpoint.delta)
+
+
+def follow_steps(move: Move, steps: Iterable[Mapping[str, Any]], *, version: UUID) -> None:
+    """Do so for a move that makes several steps, given the delta of each in their order."""
+    if not (names := channels_of(version)):
+        return
+    changed: dict[str, Any] = {}
+    gone: set[str] = set()
+    for delta in steps:
+        set_now, unset_now = delta.get("set", {}), delta.get("unset", ())
+        changed = {n: v for n, v in changed.items() if n not in unset_now} | set_now
+        gone = (gone | set(unset_now)) - set(set_now)
+    _take(move, names, {"set": changed, "unset": sorted(gone)})
+
+
+def _take(move: Move, names: Sequence[str], delta: Mapping[str, Any]) -> None:
+    """Let `move` change the values of these channels as the delta does."""
+    changed = delta.get("set", {})
     values = kept_values(names, changed)
     # One that is too large is gone from the row as well.
-    gone = [*checkpoint.delta.get("unset", ()), *(n for n in names if n in changed)]
+    gone = [*delta.get("unset", ()), *(n for n in names if n in changed)]
     gone = [name for name in gone if name in names and name not in values]
     if values or gone:
         move.express(

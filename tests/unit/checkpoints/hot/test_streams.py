@@ -25,6 +25,8 @@ def test_an_append_whose_answer_was_lost_is_repeated_without_a_second_entry(
     assert streams.append(thread, token=token, after=0, entries=[b"a", b"b"]) == 2
     assert streams.append(thread, token=token, after=0, entries=[b"a", b"b"]) == 2
     assert streams.append(thread, token=token, after=2, entries=[b"c"]) == 3
+    # Also when others followed it: they were sent without waiting for its answer.
+    assert streams.append(thread, token=token, after=0, entries=[b"a", b"b"]) == 2
     assert contents(thread) == [b"a", b"b", b"c"]
     with pytest.raises(Fenced, match="GAP the last entry is number 3"):
         streams.append(thread, token=token, after=7, entries=[b"x"])
@@ -111,7 +113,7 @@ def test_functions_fences_and_entries_survive_a_kill(
     hot_server.start()
     hot_server.wait()
     assert [f[b"library_name"] for f in map(_pairs, hot_store.function_list())] == [
-        b"gatepost_hot_1"
+        b"gatepost_hot_2"
     ]
     assert streams.append(thread, token=token, after=1, entries=[b"b"]) == 2
     hot_store.function_flush()  # another server in its place

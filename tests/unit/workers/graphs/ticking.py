@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from workers.authoring.graph import END, Append, Gate, Graph, State, Tool, Way, tool
+from workers.authoring.graph import (
+    END,
+    Append,
+    Gate,
+    Graph,
+    Merge,
+    Searchable,
+    State,
+    Tool,
+    Way,
+    tool,
+)
 from workers.node.context import Context
 
 
@@ -14,6 +25,10 @@ class Ticks(State):
     n: int = 0
     size: int = 10
     log: Annotated[list[str], Append()] = []
+    varied: bool = False
+    town: Annotated[str, Searchable()] = ""
+    marks: Annotated[dict[str, int], Merge()] = {}
+    page: str = ""
 
 
 def shown(n: int) -> None:
@@ -30,6 +45,15 @@ def publish(n: int, *, key: str) -> dict[str, Any]:
 TOOLS: dict[str, Tool] = {"tick.publish": publish}
 
 
+def variety(n: int, ctx: Context) -> dict[str, Any]:
+    """Changes of every kind: a title, a searchable value, a member, a value that is moved out."""
+    if n % 7 == 0:
+        ctx.suggest_title(f"Ticked {n} times")
+    towns = {"town": f"town {n}"} if n % 2 else {}
+    pages = {"page": f"{n} ".ljust(20_000, "y")} if n % 20 == 7 else {}
+    return {"marks": {f"mark {n % 5}": n}} | towns | pages
+
+
 def ticking(durability: Any, name: str = "ticking", *, acknowledge: Any = None) -> Graph:
     """A graph that counts up to `until`, and asks and publishes once at `asks_at`."""
     graph = Graph(name, Ticks, durability=durability, acknowledge=acknowledge)
@@ -43,7 +67,8 @@ def ticking(durability: Any, name: str = "ticking", *, acknowledge: Any = None) 
     def tick(state: Ticks, ctx: Context) -> dict[str, Any]:
         if state.n % 3 == 0:
             ctx.think(f"now {state.n}")
-        return {"n": state.n + 1, "log": [f"{state.n} ".ljust(state.size, "x")]}
+        update = {"n": state.n + 1, "log": [f"{state.n} ".ljust(state.size, "x")]}
+        return update | (variety(state.n, ctx) if state.varied else {})
 
     @graph.node(then="tick", gate=True)
     def ask(state: Ticks, ctx: Context) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from workers.authoring.errors import GraphError
 from workers.authoring.graph import END, Durable, Graph, State
 from workers.code.registry import announce
 from workers.node.context import Context
-from workers.step.hot_ledger import WINDOW, BatchLedger
+from workers.step.hot_ledger import STEPS_AT_ONCE, BatchLedger
 
 __all__ = ["appended"]
 pytestmark = [pytest.mark.usefixtures("real_db", "hot_store"), pytest.mark.requirement("A31")]
@@ -78,12 +78,12 @@ def test_a_durable_acknowledgement_outlives_worker_and_hot_store(
     ledger = worked(bench, taken(thread), until=37, before_step=in_database(bench, thread, seen))
     assert isinstance(ledger, BatchLedger)
     # Whoever looks at the thread finds all but the window that is not acknowledged.
-    assert all(done - written < WINDOW for done, written in seen)
+    assert all(done - written < STEPS_AT_ONCE for done, written in seen)
     assert any(done > written for done, written in seen), "each step had a commit of its own"
     hot_store.flushall()
     settings.HOT_URL = "unix:///nowhere/valkey.sock"
     before = bench.row(thread).number
-    assert before > 37 - WINDOW
+    assert before > 37 - STEPS_AT_ONCE
     expire(thread)
     continued: list[int] = []
     worked(bench, taken(thread), before_step=lambda work: continued.append(work.number))

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 import redis
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import LeaseLost, StaleVersion
 from checkpoints.hot import streams
+from checkpoints.hot.appends import WINDOW, Appends
 from checkpoints.records import Work
 from checkpoints.state.deltas import canonical
-from checkpoints.store import drains
-from checkpoints.store.statement import moves
+from checkpoints.store import drains, step_batches
 from tests.unit.checkpoints.builders import expire, one, rows
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import ticking as ticking_agent
 from tests.unit.workers.graphs.ticking import TOOLS, ticking
+from tests.unit.workers.step import drain_strikes
 from workers.code.registry import announce
 from workers.engine.engine import Engine
 from workers.slot import loop
 from workers.slot.sweep import drain_once
-from workers.step.hot_ledger import WINDOW, HotLedger, ledger_for
+from workers.step import hot_ledger
+from workers.step.hot_ledger import STEPS_AT_ONCE, HotLedger, ledger_for
 
 IDLE: Any = SimpleNamespace(check=lambda: None)
 CHANCE = re.compile(
@@ -46,14 +52,24 @@ pytestmark = [
 def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the entries that the hot store has acknowledged."""
     numbers: list[int] = []
-    append = streams.append
 
-    def noted(thread: UUID, *, after: int, entries: Sequence[bytes], token: UUID) -> int:
-        last = append(thread, token=token, after=after, entries=entries)
-        numbers.extend(range(after + 1, last + 1))
-        return last
+    class Noted(Appends):
+        def append(self, entries: Sequence[bytes]) -> None:
+            try:
+                super().append(entries)
+            finally:
+                self.note()
 
-    monkeypatch.setattr(streams, "append", noted)
+        def wait(self) -> None:
+            try:
+                super().wait()
+            finally:
+                self.note()
+
+        def note(self) -> None:
+            numbers.extend(range(len(numbers) + 1, self.number + 1))
+
+    monkeypatch.setattr(hot_ledger, "Appends", Noted)
     return numbers
 
 
@@ -92,7 +108,7 @@ def worked(
     try:
         Engine(bench.agent, ledger, heart, lambda: False).advance(work)
     except Dead:
-        pass
+        ledger._append(wait=True)  # what was sent arrives all the same
     return ledger
 
 
@@ -132,9 +148,21 @@ def rows_of(thread: UUID) -> list[Any]:
     )
 
 
-def test_a_drained_thread_is_as_a_durable_one(bench: Bench, appended: list[int]) -> None:
+@pytest.mark.parametrize("at_once", [7, drains.BATCH])
+def test_a_drained_thread_is_as_a_durable_one(
+    bench: Bench, appended: list[int], monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(drains, "BATCH", at_once)
     durable = bench_of("durable")
-    former, thread = (each.start(until=70, asks_at=40) for each in (durable, bench))
+    former, thread = (
+        store.start(
+            each.agent.version_id,
+            input={"until": 70, "asks_at": 40, "varied": True},
+            workspace=each.workspace,
+            actor="user:1",
+        )
+        for each in (durable, bench)
+    )
     for each in (former, thread):
         of = durable if each == former else bench
         for _ in range(2):
@@ -152,16 +180,22 @@ def test_a_drained_thread_is_as_a_durable_one(bench: Bench, appended: list[int])
     assert bench.state(thread) == durable.state(former)
     assert verify_thread(thread).intact
     assert len(appended) > 60
-    columns = "n_steps, version, last_seq, number, step, state_bytes, title"
-    sql = f"SELECT {columns} FROM gp_thread WHERE id = %s::uuid"
-    assert rows(sql, (thread,)) == rows(sql, (former,))
+    ends = (
+        "SELECT n_steps, version, last_seq, number, step, branch, branch_start, next_nodes, "
+        "state_bytes, title, automatic_title, searchable, length(prev_hash) FROM gp_thread "
+        "WHERE id = %s::uuid"
+    )
+    contents = "SELECT sha256, body FROM gp_content WHERE thread_id = %s::uuid ORDER BY sha256"
+    for sql in (ends, contents):
+        assert rows(sql, (thread,)) == rows(sql, (former,))
+    assert len(rows(contents, (thread,))) == 4
 
 
 def test_steps_of_a_killed_worker_are_drained_before_the_next_one_loads(bench: Bench) -> None:
     thread = bench.start(until=60)
     ledger = worked(bench, taken(thread), until=37)
     until = acknowledged(thread)
-    assert 37 - WINDOW < until <= 37
+    assert 37 - STEPS_AT_ONCE < until <= 37
     assert bench.row(thread).number == 0
     expire(thread)
     seen: list[int] = []
@@ -189,7 +223,7 @@ def test_a_former_holder_appends_until_the_next_one_has_opened_and_not_after(ben
             taken_over.append(taken(thread))
         if first.step == 40:
             # All that was acknowledged until now is there for the new owner.
-            ledger._append()
+            ledger._append(wait=True)
             late.append(worked(bench, taken_over[0], until=65))
 
     heart.check = check
@@ -205,7 +239,7 @@ def test_a_former_holder_appends_until_the_next_one_has_opened_and_not_after(ben
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", range(1, 14))
+@pytest.mark.parametrize("at", range(1, 16))
 def test_a_drain_that_is_interrupted_continues_where_it_was(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
@@ -214,7 +248,6 @@ def test_a_drain_that_is_interrupted_continues_where_it_was(
     waiting = acknowledged(thread)
     assert waiting - bench.row(thread).number > 100
     count = 0
-    perform, trim = moves.perform, streams.trim
 
     def once(call: Callable[..., Any]) -> Callable[..., Any]:
         def made(*args: Any, **kwargs: Any) -> Any:
@@ -226,8 +259,8 @@ def test_a_drain_that_is_interrupted_continues_where_it_was(
 
         return made
 
-    monkeypatch.setattr(drains, "perform", once(perform))
-    monkeypatch.setattr(streams, "trim", once(trim))
+    for module, name in drain_strikes.POINTS:
+        monkeypatch.setattr(module, name, once(getattr(module, name)))
     monkeypatch.setattr(drains, "BATCH", 60)
     with contextlib.suppress(streams.HotStoreAway):
         store.drain(thread)
@@ -239,6 +272,55 @@ def test_a_drain_that_is_interrupted_continues_where_it_was(
     assert streams.lag_of([thread])[thread].entries == 0
     assert streams.threads_with_entries() == []
     assert bench.state(thread)["n"] == waiting
+
+
+@pytest.mark.slow
+def test_a_drain_that_is_killed_at_any_statement_wrote_whole_batches(bench: Bench) -> None:
+    thread = bench.start(until=200)
+    worked(bench, taken(thread), until=150)
+    waiting = acknowledged(thread)
+    number = bench.row(thread).number
+    assert waiting - number > 2 * drain_strikes.BATCH
+    done = subprocess.run(
+        [sys.executable, "-m", drain_strikes.__name__, str(thread)],
+        cwd=Path(__file__).parents[4],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    strikes = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(strikes) == len(drain_strikes.STRIKES)
+    for strike in strikes:
+        assert strike["killed"], strike
+        assert strike["intact"], strike
+        # Before the commit nothing is written, and after it all of a batch. One that finds the
+        # entries of a killed drain writes none of them again.
+        if (strike["point"], strike["after"]) == ("trim", False):
+            number += drain_strikes.BATCH
+        assert strike["number"] == number, strike
+    store.drain(thread)
+    assert bench.row(thread).number == waiting
+    assert verify_thread(thread).intact
+    assert bench.state(thread)["n"] == waiting
+
+
+def test_a_row_that_was_refused_leaves_nothing_of_its_batch(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = bench.start(until=60)
+    worked(bench, taken(thread), until=50)
+    waiting = acknowledged(thread)
+    with monkeypatch.context() as patch:
+        longest = 50
+        patch.setattr(step_batches, "str", lambda kind: "k" * (longest + 1), raising=False)
+        with pytest.raises(DatabaseError):
+            store.drain(thread)
+    assert bench.row(thread).number == 0
+    assert rows("SELECT count(*) FROM gp_checkpoint WHERE thread_id = %s::uuid", (thread,)) == [
+        (1,)
+    ]
+    assert store.drain(thread) == waiting
+    assert verify_thread(thread).intact
 
 
 def test_drains_at_the_same_time_write_each_step_once(bench: Bench) -> None:
@@ -284,17 +366,17 @@ def test_a_cancelled_thread_has_all_that_was_acknowledged_and_nothing_after(benc
 def test_a_change_that_comes_to_nothing_costs_the_worker_nothing(
     bench: Bench, appended: list[int]
 ) -> None:
-    thread = bench.start(until=100)
+    thread = bench.start(until=1_500)
 
     def refused(work: Work) -> None:
-        if work.step in (35, 36, 60):
+        if work.step in (350, 360, 1_000):
             with pytest.raises(StaleVersion):
                 store.cancel(thread, actor="user:1", expected_version=1)
 
     worked(bench, taken(thread), before_step=refused)
     assert bench.row(thread).status == "succeeded"
     assert verify_thread(thread).intact
-    assert len(appended) > 50
+    assert len(appended) > 500
 
 
 def test_a_rollback_takes_what_was_buffered_with_it(bench: Bench) -> None:
@@ -333,7 +415,7 @@ def test_a_pause_is_seen_between_two_steps(bench: Bench) -> None:
 def test_what_the_hot_store_has_lost_is_named_and_nothing_follows_from_it(
     bench: Bench, hot_store: redis.Redis
 ) -> None:
-    thread = bench.start(until=100)
+    thread = bench.start(until=2_000)
 
     def lose(work: Work) -> None:
         if work.step == 30:
@@ -347,10 +429,10 @@ def test_what_the_hot_store_has_lost_is_named_and_nothing_follows_from_it(
     (lost,) = [e for e in bench.events(thread) if e.kind == "steps.lost"]
     assert row.status == "queued"
     assert lost.data["first"] == row.number + 1
-    assert 60 <= lost.data["last"] <= 60 + WINDOW
+    assert 60 <= lost.data["last"] <= 60 + WINDOW * STEPS_AT_ONCE
     worked(bench, taken(thread))
     assert bench.row(thread).status == "succeeded"
-    assert bench.state(thread)["n"] == 100
+    assert bench.state(thread)["n"] == 2_000
     assert verify_thread(thread).intact
 
 

@@ -190,7 +190,7 @@ def test_a_thread_is_cancelled_while_the_hot_store_is_away(
     assert "at_least" not in data
     # The former holder may still append: nobody takes it for a step.
     ledger._waiting = [streams_entry(ledger)]
-    ledger._append()
+    ledger._append(wait=True)
     assert store.drain_due() == 0
     assert bench.row(thread).number == head
     assert verify_thread(thread).intact
