@@ -34,6 +34,7 @@ MODULES = {
     10: "clients",
     11: "fleet.board",
     12: "fleet.sockets",
+    13: "hot",
     14: "up",
     15: "trees.children",
     16: "slots",

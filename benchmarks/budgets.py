@@ -143,6 +143,15 @@ BUDGETS: Final[dict[int, Row]] = {
             "bytes": Part(1_500, "bytes per event and socket"),
         },
     ),
+    13: Row(
+        "hot store, `appendfsync always`: appends beside the drain, the drain, steps of an agent",
+        {
+            "appends": Part(5_000, "entries/s", "at least"),
+            "append_p99": Part(3, "ms"),
+            "drain": Part(10_000, "entries/s", "at least"),
+            "steps": Part(3_000, "steps/s on one slot", "at least"),
+        },
+    ),
     14: Row(
         "`make up`, second start",
         {

@@ -72,6 +72,12 @@ STATED = {
         "one read per hint, process and region": ("reads", 1.2),
         "<= 1.5 KB per event and socket": ("bytes", 1_500),
     },
+    13: {
+        ">= 5,000 appends/s": ("appends", 5_000),
+        "p99 <= 3 ms beside the drain": ("append_p99", 3),
+        "drain >= 10,000 entries/s": ("drain", 10_000),
+        "an agent of 1 KB steps >= 3,000 steps/s on one slot": ("steps", 3_000),
+    },
     14: {
         "ready in <= 4 s": ("ready", 4),
         "gone <= 3 s": ("stopped", 3),
