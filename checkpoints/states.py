@@ -168,6 +168,8 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "max_cost": ("text", "limit in dollars as a decimal"),
     "max_tokens": ("integer", "limit in tokens"),
     "media_type": ("text", "media type of the file"),
+    "memories": ("integer", "how many memories"),
+    "memory": ("text", "id of the memory"),
     "message": ("any", "the message"),
     "messages": ("integer", "how many recorded messages were sent anew"),
     "method": ("text", "how the person signed in"),
@@ -222,7 +224,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "run_on": ("boolean", "whether the thread continues after the rollback"),
     "said": ("text", "result of the operation in words"),
     "saved": ("object", "recorded work that was not done again"),
-    "scope": ("text", "what a limit applies to"),
+    "scope": ("text", "what a limit applies to, or who reads a memory"),
     "scopes": ("list", "what a token may do"),
     "seal": ("text", "hash over the row that the event names"),
     "seconds": ("number", "how long"),
@@ -549,6 +551,9 @@ class WorkspaceEventKind(_Kind):
     MCP_TOOL_CHANGED = "tool.changed", "server name tool mode", Proof.ROWS
     BREAKER_TRIPPED = "breaker.tripped", "breaker selection reason", Proof.ROWS
     BREAKER_RELEASED = "breaker.released", "breaker selection released rest reason", Proof.ROWS
+    MEMORY_REMEMBERED = "memory.remembered", "memory scope thread", Proof.ROWS
+    MEMORY_CORRECTED = "memory.corrected", "memory reason", Proof.ROWS
+    MEMORY_FORGOTTEN = "memory.forgotten", "memory memories thread reason", Proof.ROWS
     ERASURE_REQUESTED = "erasure.requested", "erasure thread reason", Proof.ROWS
     ERASURE_APPROVED = "erasure.approved", "erasure thread reason", Proof.ROWS
     ERASURE_REFUSED = "erasure.refused", "erasure thread reason", Proof.ROWS

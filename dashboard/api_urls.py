@@ -52,6 +52,8 @@ from dashboard.external.report_calls import (
 from dashboard.external.saved_state_calls import SavedStates
 from dashboard.kit.api.base import Nowhere
 from dashboard.kit.call import call
+from dashboard.memories import actions as memory_actions
+from dashboard.memories.reads import Memories, OneMemory
 from dashboard.people import access_decisions, required_factor
 from dashboard.people.rename_workspace import RENAME_WORKSPACE
 from dashboard.people.second_factor_calls import (
@@ -215,6 +217,11 @@ _v1: list[URLPattern | URLResolver] = [
     path("erasures/<uuid:erasure_id>/decide/", call(DECIDE_ERASURE), name="erasure_decide"),
     path("holds/", HOLDS.as_view(), name="holds"),
     path("retention/", call(retention.SET, retention.RULES), name="retention"),
+    path("memories/", call(memory_actions.REMEMBER, Memories), name="memories"),
+    path("memories/forget/", call(memory_actions.FORGET_AFTER), name="memories_forget_after"),
+    path("memories/<uuid:memory_id>/", OneMemory.as_view(), name="memory"),
+    path("memories/<uuid:memory_id>/correct/", call(memory_actions.CORRECT), name="memory_correct"),
+    path("memories/<uuid:memory_id>/forget/", call(memory_actions.FORGET), name="memory_forget"),
     path("breakers/", call(TRIP, Breakers), name="breakers"),
     path("breakers/<uuid:breaker_id>/", OneBreaker.as_view(), name="breaker"),
     path("breakers/<uuid:breaker_id>/release/", call(RELEASE), name="breaker_release"),

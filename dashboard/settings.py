@@ -243,6 +243,7 @@ INSTALLED_APPS = [
     "dashboard.administration",
     "dashboard.approvals",
     "dashboard.board",
+    "dashboard.memories",
     "dashboard.people",
     "dashboard.threads",
     "dashboard.operate",

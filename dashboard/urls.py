@@ -27,6 +27,7 @@ from .board.incidents import buttons as incident_buttons
 from .board.incidents import pages as incidents
 from .board.overview import pages as overview
 from .board.saved_views import pages as saved_views
+from .memories import pages as memories
 from .records import erasure_pages
 from .threads import (
     cancel_page,
@@ -49,6 +50,7 @@ admin.autodiscover()
 THREAD = "threads/<uuid:thread_id>"
 APPROVAL = "approvals/<uuid:approval_id>"
 INCIDENT = "incidents/<uuid:incident_id>"
+MEMORY = "memories/<uuid:memory_id>"
 SUBSCRIPTION = "subscriptions/<uuid:subscription_id>"
 
 urlpatterns = [
@@ -80,6 +82,12 @@ urlpatterns = [
     path(f"{THREAD}/erase/", erasure_pages.erase, name="thread_erase"),
     path("erasures/", erasure_pages.erasures, name="erasures"),
     path("erasures/<uuid:erasure_id>/", erasure_pages.erasure, name="erasure"),
+    path("memories/", memories.index, name="memories"),
+    path("memories/new/", memories.remember, name="memory_new"),
+    path("memories/forget/", memories.forget_after, name="memories_forget_after"),
+    path(f"{MEMORY}/", memories.detail, name="memory"),
+    path(f"{MEMORY}/correct/", memories.correct, name="memory_correct"),
+    path(f"{MEMORY}/forget/", memories.forget, name="memory_forget"),
     path("breakers/trip/", breaker_dialogs.trip, name="breaker_trip"),
     path("breakers/<uuid:breaker_id>/release/", breaker_dialogs.release, name="breaker_release"),
     path("incidents/", incidents.index, name="incidents"),

@@ -42,6 +42,7 @@ from workers.authoring.graph import (
 )
 from workers.authoring.installation import setting
 from workers.authoring.language_models import ConversationId, Model, Reply, Request
+from workers.authoring.memories import Memory, MemoryRef
 from workers.authoring.messages import ModelAnswer, ToolCall
 from workers.authoring.signals import Signal
 
@@ -88,6 +89,8 @@ __all__ = [
     "Harness",
     "Joined",
     "LastValue",
+    "Memory",
+    "MemoryRef",
     "Merge",
     "Model",
     "ModelAnswer",

@@ -180,6 +180,21 @@ from .proof import (
     workspace_verification,
     workspaces_damaged_from,
 )
+from .remembered import (
+    HITS_RANKED,
+    MemorySelection,
+    Reach,
+    Viewer,
+    former_texts,
+    memories,
+    memories_named,
+    memories_of_threads,
+    memory,
+    recall,
+    remembered_after,
+    search_memories,
+    texts_at,
+)
 from .repeated_effects import Range, at_place, branches_to_head, settled
 from .reuse import PURE, RECORDS_OF_A_STEP, reusable, touched_after
 from .savings import fleet_saved, saved

@@ -49,6 +49,11 @@ from .installation.imports import (
     keep_head,
     note_import,
 )
+from .installation.memories import correct as correct_memory
+from .installation.memories import forget as forget_memories
+from .installation.memories import forget_expired as forget_expired_memories
+from .installation.memories import forget_thread as forget_memories_of_thread
+from .installation.memories import refuse_gone, remember
 from .installation.record_begin import begin_record
 from .installation.reencryption import reencrypt, stored_secrets
 from .installation.span_exports import begin_export, move_export

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from checkpoints.memories import is_ref
 from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import Part
 from checkpoints.state.marked import is_mark
@@ -152,8 +153,9 @@ def differing(new: Any, old: Any, part: Part) -> Iterator[tuple[str, Any, Any]]:
 
 
 def container(value: Any) -> bool:
-    """True for a value drawn by its items: a list or an object, no file, ciphertext or mark."""
-    is_leaf = is_file(value) or is_envelope(value) or is_mark(value)
+    """True for a value drawn by its items: a list or an object, no file, ciphertext, mark or
+    memory."""
+    is_leaf = is_file(value) or is_envelope(value) or is_mark(value) or is_ref(value)
     return isinstance(value, Mapping | list) and not is_leaf
 
 

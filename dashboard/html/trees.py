@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from django.urls import NoReverseMatch
+from django.urls import NoReverseMatch, reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from checkpoints.memories import REF, is_ref
 from checkpoints.state import marked
 from checkpoints.state.encrypted import is_envelope
 from checkpoints.state.list_keys import Part
@@ -451,6 +452,17 @@ def _file(value: Mapping[str, Any]) -> str:
     return f'{name} <span class="x" title="{sha}">{" · ".join(filter(None, about))}</span>'
 
 
+def _memory(value: Mapping[str, Any]) -> str:
+    """A memory that the state refers to, as a link."""
+    name = f"memory {visible(value[REF][-8:])}"
+    try:
+        link = reverse("memory", args=[value[REF]])
+        name = f'<a class="link" href="{escape(link)}">{name}</a>'
+    except NoReverseMatch:  # no id, or a page of its own settings, as in a test
+        pass
+    return f'{name} <span class="x">revision {number(value["revision"])}</span>'
+
+
 def _count(value: Any) -> str:
     n = len(value)
     if isinstance(value, Mapping):
@@ -470,6 +482,8 @@ def scalar(value: Any, *, whole: bool = False) -> str:
         return _file(value)
     if marked.is_mark(value):
         return _exact(value, whole=whole)
+    if is_ref(value):
+        return _memory(value)
     if is_envelope(value):
         return '<span class="x">encrypted</span>'
     if container(value):

@@ -52,6 +52,8 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "code": _OPERATOR,
     "input": _OPERATOR,
     "signal": _OPERATOR,
+    "remember": _OPERATOR,
+    "memory": _OPERATOR,  # to correct and delete it
     "edit": _OPERATOR,
     "cancel": _OPERATOR,
     "reveal": frozenset(ROLES),  # of them those that the encrypted channel names
@@ -101,7 +103,9 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     # A service that brings news from outside, and does nothing else.
     "signal": frozenset({"read", "signal"}),
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
-    "work": frozenset({"read", "work"}),
+    "work": frozenset({"read", "work", "remember"}),
+    # What agents know: added, corrected, deleted.
+    "memory": frozenset({"read", "remember", "memory"}),
     "control": frozenset(
         {
             *("read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit"),

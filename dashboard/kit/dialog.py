@@ -44,7 +44,8 @@ def dialog(
 
     Without `back` that is the page of its target. `fields` are those that a person fills in and the
     template does not draw itself, `address` the parameters that the page takes, `values` reads the
-    input where a form says it otherwise than by a text a field.
+    input where a form says it otherwise than by a text a field. Where `shown` names values as
+    `opened`, the form begins with them.
 
     1. Check the right, read what was sent and plan the selection, where there is a preview.
     2. Ask `shown` for what the page says; a target that allows it no more is refused.
@@ -73,7 +74,9 @@ def dialog(
             options = more.get("options", {})
             context = {
                 "address": request.path,
-                "fields": _focused(fields_of(action.takes, fields, texts, problems, options)),
+                "fields": _focused(
+                    fields_of(action.takes, fields, texts, problems, options, more.get("opened"))
+                ),
                 "errors": problems,
                 "plan": plan,
                 "seen": seen,

@@ -57,12 +57,17 @@ class DecideErasure(RequestShape):
 
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
-    """The reach of an erasure; `obstacle` says why it cannot be requested now."""
+    """The reach of an erasure; `obstacle` says why it cannot be requested now.
+
+    `memories` came from these threads and go with them; others read `shared` of them as well.
+    """
 
     scope: str
     selection: Selection
     counts: Counts
     obstacle: str
+    memories: int = 0
+    shared: int = 0
 
 
 class ErasurePreview(Shape):
@@ -77,6 +82,8 @@ class ErasurePreview(Shape):
     bytes: int
     files: int
     file_bytes: int
+    memories: int = Field(description="what came from these threads, and goes with them")
+    shared_memories: int = Field(description="those of them that other threads read")
     obstacle: str
 
     @classmethod
@@ -93,6 +100,8 @@ class ErasurePreview(Shape):
             bytes=counts.bytes,
             files=counts.files,
             file_bytes=counts.file_bytes,
+            memories=plan.memories,
+            shared_memories=plan.shared,
             obstacle=plan.obstacle,
         )
 
@@ -106,7 +115,8 @@ def erasure_plan(actor: Actor, scope: str, thread_id: UUID) -> ErasurePlan:
         store.refuse_erasure(thread.id, selection, unfinished=False)
     except GatepostError as error:
         obstacle = of(error).detail
-    return ErasurePlan(scope, selection, requests.counts(selection.ids), obstacle)
+    memories = queries.memories_of_threads(selection.ids, workspace=actor.workspace)
+    return ErasurePlan(scope, selection, requests.counts(selection.ids), obstacle, *memories)
 
 
 def preview_erasure(actor: Actor, wanted: ErasureScope, thread_id: UUID) -> ErasurePreview:

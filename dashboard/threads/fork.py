@@ -300,6 +300,9 @@ class ForkPreview(ExpectedCalls):
     next_nodes: list[str]
     first_effect: str
     config: dict[str, Any]
+    remembered: list[UUID] = Field(
+        description="memories that the base has kept since: a fork does not take them back"
+    )
 
     @classmethod
     def of(cls, plan: ForkPlan) -> Self:
@@ -310,5 +313,6 @@ class ForkPreview(ExpectedCalls):
             next_nodes=list(plan.next_nodes),
             first_effect=plan.first_effect,
             config=plan.config,
+            remembered=[row.id for row in plan.remembered],
             **cls.as_json(plan.expected),
         )

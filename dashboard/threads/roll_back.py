@@ -112,6 +112,9 @@ class RollBackPreview(ExpectedCalls):
     withdrawn_approvals: list[UUID]
     children: dict[str, int] = Field(description=BELOW)
     dropped: str = Field(description=DROPPED)
+    remembered: list[UUID] = Field(
+        description="memories that the thread has kept since: a rollback does not reach them"
+    )
 
     @classmethod
     def of(cls, plan: RollBackPlan) -> Self:
@@ -125,5 +128,6 @@ class RollBackPreview(ExpectedCalls):
             withdrawn_approvals=[a.id for a in plan.approvals],
             children=dict(plan.children),
             dropped=plan.dropped,
+            remembered=[row.id for row in plan.remembered],
             **cls.as_json(plan.expected),
         )

@@ -13,13 +13,15 @@ from dashboard import errors
 from dashboard.fields.parameters import NUMBER_OR_ID
 from dashboard.fields.shapes import Ahead
 from dashboard.html import lineage
-from dashboard.identity.permissions import allowed_actions
+from dashboard.identity.memory_viewers import seen_by
+from dashboard.identity.permissions import allowed_actions, may
 from dashboard.kit.inputs import declared
 from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, flash, member, refused, thread_url, version_of
 from dashboard.threads.roll_back import RollBack, preview_roll_back, roll_back
 from dashboard.wording.interruptions import children_words
+from dashboard.wording.memories import memory_lines
 
 from .checkpoint_forms import ahead_of, checkpoint_of, form_page, thread_for
 
@@ -53,6 +55,8 @@ def rollback(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             "known": known,
             "below": children_words(plan.children),
             "children": children,
+            "remembered": memory_lines(seen_by(who, plan.remembered)),
+            "may_forget": may(who, "memory"),
             "errors": problems,
         }
         return render(request, "threads/rollback.html", context, status=status)

@@ -76,6 +76,12 @@ CALL, THOUGHT, REQUEST, STEP_FAILURE, CHECKPOINT = (
     "checkpoint",
 )
 CHANGE, END, OTHER = "change", "end", "other"
+_MEMORY_OF: Final = {
+    "thread": "a thread",
+    "agent": "an agent",
+    "person": "a person",
+    "workspace": "the workspace",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,6 +616,18 @@ KINDS: Final[Mapping[str, KindDisplay]] = {
             f"{who} released {'the rest' if d.get('rest') else 'some'} of "
             f"{selection_words(d.get('selection') or {})}, {d.get('released') or 0} "
             f"thread{'' if d.get('released') == 1 else 's'} immediately{quoted(d.get('reason'))}"
+        )
+    ),
+    W.MEMORY_REMEMBERED: KindDisplay(
+        lambda d, who: f"{who} remembered something for {_MEMORY_OF.get(d.get('scope', ''), '?')}"
+    ),
+    W.MEMORY_CORRECTED: KindDisplay(
+        lambda d, who: f"{who} corrected a memory{quoted(d.get('reason'))}"
+    ),
+    W.MEMORY_FORGOTTEN: KindDisplay(
+        lambda d, who: (
+            f"{who} deleted {d['memories'] if d.get('memories') else 'a'} "
+            f"memor{'ies' if d.get('memories') else 'y'}{quoted(d.get('reason'))}"
         )
     ),
     W.ERASURE_REQUESTED: KindDisplay(

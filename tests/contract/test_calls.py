@@ -52,6 +52,9 @@ QUERIES: dict[str, int] = {
     "breakers_release": 20,
     "breakers_retrieve": 4,
     "breakers_trip": 20,
+    "memories_correct": 12,
+    "memories_forget": 12,
+    "memories_forget_after": 13,
     # Each act records the row as it stood before it and as it stands after.
     "incidents_close": 15,
     "incidents_give_back": 13,

@@ -25,6 +25,7 @@ from dashboard.identity import permissions, tokens
 from dashboard.identity.administrator import Administrator
 from dashboard.identity.second_factor import codes, records
 from dashboard.kit.action import read
+from dashboard.memories.actions import REMEMBER, Remember
 from dashboard.people.accounts import administration
 from dashboard.people.logins import proposals
 from dashboard.people.sso import identities
@@ -80,6 +81,12 @@ def make_erasure(workspace: UUID) -> UUID:
     store.cancel(thread, actor="user:0")
     words = {"scope": "thread", "reason": "consent", "actor": "user:0", "name": "nobody"}
     return store.request_erasure(thread, workspace=workspace, **words).id
+
+
+def make_memory(cast: Cast) -> UUID:
+    """A memory that all agents read, by the operator."""
+    wanted = Remember(text="Weber is paid within 30 days.", kind="fact")
+    return REMEMBER.run(cast.actor("operator"), wanted).id
 
 
 def make_breaker(workspace: UUID) -> UUID:

@@ -12,6 +12,7 @@ from approvals.policies.drafts import Draft
 from approvals.queries import ApprovalRow
 from approvals.rules.terms import Terms
 from checkpoints import queries, store
+from checkpoints.memories import NewMemory, Where
 from checkpoints.states import EventKind
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.board.incidents.snooze import SNOOZE, SnoozeIncident, time_after
@@ -42,6 +43,7 @@ from .things import (
     make_incident,
     make_mail,
     make_mcp_server,
+    make_memory,
     make_sign_in,
     make_subscription,
     make_view,
@@ -93,6 +95,7 @@ class World:
     deputy: UUID  # the second manager, of the manager, next year
     factor: str  # the secret of the operator's authenticator app
     passkey: UUID  # of the operator
+    memory: UUID  # a text that all agents of the workspace read
     encrypted: UUID  # its channel `note` is encrypted, and readable by all
 
 
@@ -107,6 +110,9 @@ def make_world(cast: Cast) -> World:
     ended = scene.lease(scene.start(cast.workspace, agent))
     scene.step(ended, report="draft")
     scene.effect(ended)
+    where = Where(ended.thread, ended.branch, ended.step + 1, "publish")
+    new = NewMemory("workspace", "", "fact", "Storms delay flights.", where=where)
+    store.remember(cast.workspace, new, actor="agent:research", lease=ended.token)
     scene.step(ended, report="two", leave_by=EventKind.THREAD_SUCCEEDED)
     return World(
         cast=cast,
@@ -161,6 +167,7 @@ def make_world(cast: Cast) -> World:
         deputy=make_deputy(cast, "manager", "second_manager"),
         factor=make_factor(cast, "operator"),
         passkey=Authenticator().added(cast.users["operator"]).id,
+        memory=make_memory(cast),
         encrypted=make_encrypted(cast),
     )
 

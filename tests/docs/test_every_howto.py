@@ -27,6 +27,7 @@ COMPLETE = {
     "encrypted-channels": f"{PERFORMED}/test_encrypted_channels.py",
     "hooks": f"{PERFORMED}/test_hooks.py",
     "incidents": f"{PERFORMED}/test_incidents.py",
+    "memory": f"{PERFORMED}/test_memory.py",
     "notifications": f"{PERFORMED}/test_notifications.py",
     "policies": f"{PERFORMED}/test_policies.py",
     "sign-in": f"{PERFORMED}/test_sign_in.py",

@@ -40,9 +40,9 @@ from ..step.secret_values import read_secret
 from ..step.swallowed_stops import notes_stops
 from .cursors import check_cursor
 from .held_calls import as_tool, named_args
+from .memories import Memories
 from .records import here
 from .reuse import Sparing, Used
-from .signals import Signals
 
 PROGRESS_KEEP_SECONDS = 1.0
 
@@ -79,7 +79,7 @@ def cursor() -> Any:
 
 
 @notes_stops
-class Context(Signals):
+class Context(Memories):
     """One node's side of one step. Sync; an activity's function may be `async def`."""
 
     # ---- activities --------------------------------------------------------------------------

@@ -94,6 +94,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "hot store": lambda: announce_filling() if _hot_store_turn.is_due() else 0,
         "folders": _announce_folders,
         "erased": store.carry_on_erasures,
+        "memories": lambda: store.forget_expired_memories(actor=owner),
         "retired": _call_retention,
         "forgotten": store.forget_rows_set_aside,
         "verified": lambda: _call_verifier(owner),

@@ -40,6 +40,7 @@ from ..authoring.errors import Parked, StepFailed
 from ..authoring.graph import Graph
 from . import result_cache
 from .ledger import DatabaseLedger
+from .memories import Memories
 from .rules import Rules
 
 OTHER_SCHEMA: Final = (
@@ -77,7 +78,7 @@ class _Turn:
     config: dict[str, Any]
 
 
-class EphemeralLedger(Rules):
+class EphemeralLedger(Rules, Memories):
     """The ledger of one turn of an ephemeral thread, for one lease."""
 
     def __init__(self, graph: Graph) -> None:

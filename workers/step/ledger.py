@@ -44,13 +44,14 @@ from checkpoints.views import ActivityRow, CheckpointRow, InputRow, SignalRow
 from .. import shared_page
 from ..authoring.errors import HandBack
 from . import result_cache
+from .memories import Memories, MemoryLedger
 from .rules import POLICIES_CHANGED, Rules
 from .tree import Tree, TreeLedger
 
 log = structlog.get_logger("gatepost.worker")
 
 
-class Ledger(TreeLedger, Protocol):
+class Ledger(TreeLedger, MemoryLedger, Protocol):
     """Everything the engine reads and writes."""
 
     def load(
@@ -155,7 +156,7 @@ def load_queries(thread: UUID) -> tuple[prepared.Query, ...]:
     )
 
 
-class DatabaseLedger(Rules, Tree):
+class DatabaseLedger(Rules, Tree, Memories):
     """The ledger over store, gates and queries, for one lease."""
 
     def __init__(self) -> None:

@@ -35,7 +35,7 @@ WRITING: Final = frozenset(
     (
         *("commit", "leave", "record", "begin_effect", "end_effect", "keep_cursor", "compensation"),
         *("events", "adopt", "lost", "begin_undo", "spawn", "hand_off", "send", "cancel_child"),
-        *("ask", "answer"),
+        *("ask", "answer", "remember", "forget"),
     )
 )
 

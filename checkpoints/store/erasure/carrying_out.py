@@ -24,6 +24,7 @@ from checkpoints.queries.erasures.requests import ErasureRow
 from checkpoints.signals import announce_board, thread_erased
 from checkpoints.states import WorkspaceEventKind as K
 
+from ..installation.memories import forget_thread
 from ..installation.workspaces import append, lock_workspaces
 from ..statement.moves import NewEvent
 from . import files
@@ -31,6 +32,7 @@ from . import files
 log = structlog.get_logger("gatepost.erasure")
 AT_ONCE: Final = 50
 SWEEP_SECONDS: Final = 5.0
+WITH_THREAD: Final = "It was erased with the thread that it came from."
 
 
 def carry_out(ident: UUID, *, workspace: UUID, seconds: float | None = None) -> ErasureRow:
@@ -90,7 +92,10 @@ def erase_thread(row: ErasureRow, thread: UUID) -> None:
         if end is None:
             return
         files.note_files(row.id, thread, row.workspace)
-        n_rows = n_bytes = 0
+        actor = row.decided_by or row.requested_by
+        n_rows, n_bytes = forget_thread(
+            thread, workspace=row.workspace, reason=WITH_THREAD, actor=actor
+        )
         for part in parts():
             cursor.execute(part.erase, (thread,))
             n, size = cursor.fetchone()
@@ -112,7 +117,7 @@ def erase_thread(row: ErasureRow, thread: UUID) -> None:
             "remains": remains,
             **({"rule": str(row.rule)} if row.rule else {}),
         }
-        event = NewEvent(K.THREAD_ERASED, data, row.decided_by or row.requested_by)
+        event = NewEvent(K.THREAD_ERASED, data, actor)
         append(row.workspace, [event], RowChange({"gp_erased": [thread]}))
         announce = partial(
             thread_erased.send_robust, sender=None, thread_id=thread, workspace=row.workspace

@@ -36,6 +36,7 @@ PROVED: Final[dict[str, dict[str, str]]] = {
     "gp_workspace_event": dict.fromkeys(EVENT.without("thread_id"), _CHAIN),
     "gp_membership": _all("workspace_id user_id role", _ROLES),
     "gp_agent_version": dict.fromkeys(AGENT_VERSION.proved, _ID),
+    "gp_memory": _all("text metadata salt", "the log of the workspace has a hash of them"),
     "gp_thread": dict.fromkeys(THREAD.proved, _FOLDED)
     | _all("workspace_id chain_id last_seq last_hash", _CHAIN),
     "gp_event": dict.fromkeys(EVENT.proved, _CHAIN),
@@ -117,6 +118,8 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
     "gp_wake": {"*": "news on its way to a thread; the sweep brings what is lost"},
     "gp_worker": {"*": _NOW},
     "gp_backoff": {"*": _NOW},
+    "gp_memory": {"key": "of the call that remembered it: repeated, it finds the row"},
+    "gp_memory_text": {"*": "a text that was corrected; the log had its hash while it stood"},
     "gp_decided_day": {"*": "a cache of figures, made anew from the decisions that they count"},
     "gp_decided_until": {"*": "up to which day that cache goes, and may be deleted with it"},
     "gp_figure": {"*": "a cache of figures, made anew from the rows that they count"},

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from checkpoints import queries
+from checkpoints.memories import refs_in
 from checkpoints.queries.anatomy.around import CALLS, THOUGHTS
 from checkpoints.queries.anatomy.rows import CallRow
 from checkpoints.views import AgentRow, CheckpointRow, ThreadRow
@@ -22,12 +24,14 @@ from .anatomy_shape import (
     Anatomy,
     Environment,
     FileInUse,
+    MemoryInUse,
     Mission,
     Model,
     ModelUse,
     Tools,
 )
 
+MEMORIES = 100
 GOAL = "goal"  # the channel that says it, where an agent has one
 
 
@@ -52,6 +56,7 @@ def anatomy_of(thread: ThreadRow, point: CheckpointRow, state: Mapping[str, Any]
             uses=_uses(one for one in calls if not one.later),
         ),
         environment=_environment(point, version),
+        memories=_memories(thread, state),
     )
 
 
@@ -90,6 +95,22 @@ def _files(state: Mapping[str, Any], calls: Iterable[CallRow]) -> list[FileInUse
             ),
         )
     return list(results.values())
+
+
+def _memories(thread: ThreadRow, state: Mapping[str, Any]) -> list[MemoryInUse]:
+    """Each memory that the state refers to, once, in the order of the state."""
+    named = list(islice(dict.fromkeys(refs_in(dict(state))), MEMORIES))
+    rows = queries.memories_named([ident for ident, _ in named], workspace=thread.workspace)
+    return [
+        MemoryInUse(
+            id=ident,
+            revision=revision,
+            newest=row.revision if (row := rows.get(ident)) else None,
+            kind=row.kind if row else "",
+            gone=row.gone_reason if row else "",
+        )
+        for ident, revision in named
+    ]
 
 
 def _uses(calls: Iterable[CallRow]) -> list[ModelUse]:

@@ -87,6 +87,18 @@ class Environment(Shape):
     gatepost: str
 
 
+class MemoryInUse(Shape):
+    """A memory that the state refers to: never its text."""
+
+    id: UUID
+    revision: int = Field(description="the revision that the state means")
+    newest: int | None = Field(
+        description="the revision that it has now; null where it is not here"
+    )
+    kind: str
+    gone: str = Field(description="why it is gone; empty while it is there")
+
+
 class Anatomy(Shape):
     """The records at a checkpoint beside its state."""
 
@@ -98,3 +110,4 @@ class Anatomy(Shape):
     tools: Tools
     model: Model
     environment: Environment
+    memories: list[MemoryInUse] = Field(description="what the state refers to, at most 100")

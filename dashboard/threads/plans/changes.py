@@ -15,6 +15,7 @@ from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
+from checkpoints.memories import MemoryRow
 from checkpoints.views import ActivityRow, CheckpointRow, EffectFate, ThreadRow
 from dashboard.documents.buffered import dropped_by_change
 from dashboard.errors import Missing, NotAllowedNow
@@ -44,6 +45,7 @@ class ForkPlan:
 
     `first_effect` is the tool before which a fork with effects="ask" stops, as far as recorded.
     `config` is the whole configuration that the fork would have, `config_patch` what differs in it.
+    `remembered` is what the base has put into memory since: what it shares the fork reads as well.
     """
 
     thread: ThreadRow
@@ -54,6 +56,7 @@ class ForkPlan:
     first_effect: str
     config: dict[str, Any]
     config_patch: tuple[dict[str, Any], ...] = ()
+    remembered: tuple[MemoryRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ class RollBackPlan:
     counts the checkpoints that are left behind. `expected` is what will happen to their recorded
     calls when the thread continues from the target. `children` counts unfinished threads below it
     that were started since, by status: the rollback reaches them where that is wanted. `dropped`
-    says which steps are lost with it, where the hot store is away.
+    says which steps are lost with it, where the hot store is away. `remembered` is what it has put
+    into memory since, which no rollback reaches.
     """
 
     thread: ThreadRow
@@ -77,6 +81,7 @@ class RollBackPlan:
     expected: Expected
     children: Mapping[str, int] = field(default_factory=dict)
     dropped: str = ""
+    remembered: tuple[MemoryRow, ...] = ()
 
     @property
     def undo(self) -> tuple[UUID, ...]:
@@ -131,6 +136,7 @@ def fork_plan(
         first_effect=effects[0] if effects else "",
         config=then,
         config_patch=tuple(queries.diff(now, then)),
+        remembered=_remembered_after(target),
     )
 
 
@@ -165,11 +171,17 @@ def roll_back_plan(thread: ThreadRow, checkpoint_id: UUID, *, payload: bool = Tr
         expected=after_roll_back(thread, target, path) if payload else Expected(),
         children=_started_after(thread, target) if payload else {},
         dropped=dropped_by_change(thread) if payload else "",
+        remembered=_remembered_after(target) if payload else (),
     )
 
 
 def _started_after(thread: ThreadRow, target: CheckpointRow) -> dict[str, int]:
     return queries.below(thread.id, only=queries.started_after(thread.id, target.id))
+
+
+def _remembered_after(target: CheckpointRow) -> tuple[MemoryRow, ...]:
+    rows = queries.remembered_after(target.thread, branch=target.branch, step=target.step)
+    return tuple(rows)
 
 
 def is_on_path(path: Sequence[tuple[UUID, int, int, int, int]], row: CheckpointRow) -> bool:

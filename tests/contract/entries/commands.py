@@ -64,6 +64,7 @@ LOOK = {
     ),
     *("record search", "record report"),
     *("erase list", "erase preview", "erase holds", "retention list"),
+    *("memories list", "memories show"),
     *("incident list", "incident show", "subscription list", "view list"),
     *("deputy list", "device list", "access list"),
     *("budget list", "overview"),

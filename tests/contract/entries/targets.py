@@ -12,6 +12,7 @@ from django.db import connection
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints import store
+from checkpoints.memories import NewMemory
 from dashboard.administration import hooks
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
 from dashboard.identity import tokens
@@ -96,6 +97,13 @@ def breaker(world: World, foreign: bool) -> str:
     return str(make_breaker(world.cast.elsewhere if foreign else world.cast.workspace))
 
 
+def memory(world: World, foreign: bool) -> str:
+    if not foreign:
+        return str(world.memory)
+    new = NewMemory("workspace", "", "fact", "Elsewhere.", source="person")
+    return str(store.remember(world.cast.elsewhere, new, actor="user:0").id)
+
+
 def erasure(world: World, foreign: bool) -> str:
     return str(make_erasure(world.cast.elsewhere if foreign else world.cast.workspace))
 
@@ -151,6 +159,7 @@ FOREIGN: dict[str, Callable[[World, bool], str]] = {
     "mcp": mcp_server,
     "breaker": breaker,
     "erasure": erasure,
+    "memory": memory,
     "incident": incident,
     "taken": incident,
     "snoozed": incident,

@@ -282,6 +282,7 @@ def filled(world: World, name: str, parameters: frozenset[str]) -> str | None:
         "thread_id": world.gate.thread,
         "approval_id": world.gate.id,
         "breaker_id": world.breaker,
+        "memory_id": world.memory,
         "erasure_id": world.erasure,
         "incident_id": world.incident,
         "subscription_id": world.subscription,

@@ -148,7 +148,8 @@ SHOWS = {
     "board", "thread", "published", "approvals", "approval", "approval_edit", "artifact", "favicon",
     "healthz", "readyz", "metrics", "thread_capsule", "reviewers", "approvals_ended",
     "approval_report", "compare", "erasures", "thread_value", "artifact_preview",
-    "incidents", "incident", "subscriptions", "views", "sign_ins", "second_factor", "push_worker",
+    "incidents", "incident", "memories", "memory", "subscriptions", "views", "sign_ins",
+    "second_factor", "push_worker",
     "keyboard", "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
@@ -254,6 +255,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "artifact": ["0" * 64],
         "artifact_preview": ["0" * 64],
         "incident": [world.incident],
+        "memory": [world.memory],
         "overview_csv": ["spending"],
     }
     for name in SHOWS:

@@ -91,5 +91,30 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
         who=ADMIN,
         reach=NO_TOKEN,
     ),
+    "memories_list": lambda w: Call(query={"q": "paid", "scope": "workspace", "limit": "5"}),
+    "memories_retrieve": lambda w: Call({"memory_id": str(w.memory)}),
+    "memories_remember": lambda w: Call(
+        body={
+            "text": "Weber is paid within 30 days.",
+            "scope": "agent",
+            "owner": "research",
+            "outside": True,
+            "expires_in": 86400,
+        },
+        who=("operator",),
+        status=201,
+    ),
+    "memories_correct": lambda w: Call(
+        {"memory_id": str(w.memory)},
+        body={"text": "Weber is paid within 14 days.", "reason": "New terms", "revision": 1},
+        who=("operator",),
+    ),
+    "memories_forget": lambda w: Call(
+        {"memory_id": str(w.memory)}, body={"reason": "It is wrong"}, who=("operator",)
+    ),
+    "memories_forget_after": lambda w: Call(
+        body={"thread": str(w.ended), "checkpoint": str(w.first), "reason": "A test"},
+        who=("operator",),
+    ),
     "overview_retrieve": lambda w: Call(query={"period": "24h", "agent": "research"}),
 }

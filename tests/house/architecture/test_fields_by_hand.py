@@ -20,7 +20,8 @@ BY_HAND: Final = {
     "narrows or orders what a page lists, or names what it shows": """
         admin/search_form.html: q, approvals/inbox.html: q {{ one.name }},
         board/board.html: q feed,
-        board/incidents/list.html: {{ one.name }}, board/overview/page.html: from to agent,
+        board/incidents/list.html: {{ one.name }}, memories/list.html: q outside {{ one.name }},
+        board/overview/page.html: from to agent,
         board/views.html: columns density, records/search.html: q,
         records/search_input.html: {{ one.name }}, threads/compare.html: left right,
         records/erase.html: scope

@@ -1,5 +1,6 @@
 """Put a Python function under control: kept steps, effects that wait for people, resume by name."""
 
+from . import memories
 from .agents import Agent, agent
 from .parts import ask, effect, messages, step, think
 from .readings import reveal, signal
@@ -43,6 +44,7 @@ __all__ = [
     "agent",
     "ask",
     "effect",
+    "memories",
     "messages",
     "reveal",
     "signal",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import people, states, threads
+from . import memories, people, states, threads
 from .tool import Tool
 
 TOOLS: Final[dict[str, Tool]] = {
-    tool.name: tool for tool in (*threads.TOOLS, *states.TOOLS, *people.TOOLS)
+    tool.name: tool for tool in (*threads.TOOLS, *states.TOOLS, *people.TOOLS, *memories.TOOLS)
 }
 
 __all__ = ["TOOLS", "Tool"]

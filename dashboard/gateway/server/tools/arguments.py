@@ -31,7 +31,7 @@ class Arguments(requests.RequestShape):
     """Arguments of a tool; those named in `apart` are no part of the call's body."""
 
     apart: ClassVar[frozenset[str]] = frozenset(
-        {"thread", "approval", "preview", "idempotency_key", "expected_version"}
+        {"thread", "approval", "memory", "preview", "idempotency_key", "expected_version"}
     )
 
     def body(self) -> Json:

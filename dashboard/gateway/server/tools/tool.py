@@ -74,4 +74,6 @@ def query_of(args: Arguments, names: Sequence[str]) -> dict[str, str]:
 
 
 def _filled(path: str, args: Arguments) -> str:
-    return path.format(**{name: getattr(args, name, "") for name in ("thread", "approval")})
+    return path.format(
+        **{name: getattr(args, name, "") for name in ("thread", "approval", "memory")}
+    )

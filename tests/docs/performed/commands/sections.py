@@ -228,6 +228,12 @@ SECTIONS: dict[str, Section] = {
             "incident wake": of("ID", lambda w: w.snoozed),
         }
     ),
+    "memories": Section(
+        names={
+            "": of("ID", lambda w: w.memory),
+            "memories forget-after": lambda w: {"THREAD": w.ended, "CHECKPOINT": w.first},
+        }
+    ),
     "device": Section(names={"": of("ID", lambda w: w.device)}),
     "deputy": Section(
         who="manager",

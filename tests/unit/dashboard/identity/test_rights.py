@@ -35,6 +35,7 @@ from dashboard.identity.administrator import Administrator
 from dashboard.identity.permissions import Actor, actor_of, allowed_actions, may
 from dashboard.kit.pages.uploads import upload
 from dashboard.kit.shapes.requests import Nothing
+from dashboard.memories import actions as memories
 from dashboard.people import access_decisions
 from dashboard.people.accounts.users import edit_user
 from dashboard.people.sign_ins import end_sign_in
@@ -96,6 +97,10 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "notify": lambda who: endpoints.MAKE.run(who, MakeEndpoint(kind="email", name="x")),
         "hook": lambda who: hooks.SWITCH.run(who, hooks.SwitchHook(active=False), approval),
         "mcp": lambda who: remove_mcp_server(who, approval),
+        "remember": lambda who: memories.REMEMBER.run(who, memories.Remember(text="A fact.")),
+        "memory": lambda who: memories.FORGET.run(
+            who, memories.ForgetMemory(reason="wrong"), approval
+        ),
         "breaker": lambda who: RELEASE.run(who, ReleaseBreaker(reason="right"), approval),
         "request_erasure": lambda who: ERASE.run(who, RequestErasure(reason="consent"), thread),
         "erase": lambda who: DECIDE_ERASURE.run(who, DecideErasure(verdict="approve"), approval),
@@ -180,6 +185,8 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
             "import",
             "work",
             "breaker",
+            "remember",
+            "memory",
         }
         | {"incident", "request_erasure"},
         "manager": {"fork", "roll_back", "decide", "incident", "delegate"},
@@ -192,6 +199,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
     if action in allowed:
         # No policy, hook or user has that id: whoever may is told just that.
         unknown = {"policy", "hook", "mcp", "people", "breaker", "incident", "subscribe", "erase"}
+        unknown |= {"memory"}
         unknown |= {"save_view", "delegate", "sign_ins", "reveal", "access", "stand_for"}
         missing = [Missing] if action in unknown else []
         with contextlib.suppress(Conflict, *missing):

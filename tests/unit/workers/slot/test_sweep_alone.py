@@ -17,6 +17,7 @@ from approvals.policies.budgets import announce_budgets
 from approvals.verification import proof
 from checkpoints import queries, store
 from checkpoints.chain.workspaces import verify_workspace
+from checkpoints.memories import NewMemory
 from checkpoints.store.overview import figures
 from dashboard.administration.retention import SetRetention, set_retention
 from dashboard.records.background import retention, verification
@@ -100,6 +101,16 @@ def _is_erased(erasure: UUID) -> bool:
     return rows("SELECT state FROM gp_erasure WHERE id = %s", (erasure,)) == [("done",)]
 
 
+def _expired() -> tuple[UUID, UUID]:
+    workspace = make_workspace()
+    new = NewMemory("workspace", "", "fact", "The code is 1234.", source="person", seconds=0.001)
+    return store.remember(workspace, new, actor="user:1").id, workspace
+
+
+def _is_gone(memory: UUID) -> bool:
+    return rows("SELECT gone_at IS NOT NULL FROM gp_memory WHERE id = %s", (memory,)) == [(True,)]
+
+
 ALONE = [
     Alone("erased", _erasable, _is_erased, ("gp_erased", "id"), ("gp_thread", "id"),
           store.carry_on_erasures),
@@ -111,6 +122,8 @@ ALONE = [
           ("gp_decided_until", "workspace_id"), run=gates.fold_decisions),
     Alone("retired", _outdated, _is_there("gp_erased", "id"), ("gp_erasure", "thread_id"),
           ("gp_thread", "id"), retention.apply_rules),
+    Alone("memories", _expired, _is_gone, ("gp_memory", "workspace_id"), ("gp_workspace", "id"),
+          lambda: store.forget_expired_memories(actor="worker:1")),
 ]  # fmt: skip
 
 

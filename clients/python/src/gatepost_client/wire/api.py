@@ -55,6 +55,21 @@ def send_signal(thread: str, name: str, value: Any, agent: str = "") -> Flow[Jso
     return _object(answer)
 
 
+def remember(body: Mapping[str, Any]) -> Flow[Json]:
+    """Keep a memory."""
+    return _object((yield from request("POST", "/memories/", dict(body), keyed=False)))
+
+
+def list_memories(query: Mapping[str, str]) -> Flow[Json]:
+    """List memories of the workspace, or search them."""
+    return _object((yield from request("GET", f"/memories/?{urlencode(query)}")))
+
+
+def change_memory(memory: str, verb: str, body: Mapping[str, Any]) -> Flow[Json]:
+    """Correct or forget a memory."""
+    return _object((yield from request("POST", f"/memories/{memory}/{verb}/", dict(body))))
+
+
 def find_thread(agent: str, name: str) -> Flow[Json | None]:
     """Find the thread of an agent by its name."""
     query = urlencode({"agent": agent, "name": name, "limit": 1})

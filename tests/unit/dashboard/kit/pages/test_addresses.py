@@ -24,6 +24,8 @@ pytestmark = pytest.mark.django_db
 # Pages without an id in their address that list nothing: what they take narrows nothing.
 NO_LISTS = {
     "thread_new",
+    "memory_new",
+    "memories_forget_after",
     "subscription_new",
     "quiet_hours",
     "push_worker",

@@ -41,6 +41,7 @@ COMPUTED = {
     "retention": "test_retention_page",
     "mcp_servers": "test_mcp_numbers",
     "mcp_server": "test_mcp_numbers",
+    "memories_forget_after": "test_memory_pages",
 }
 # The lists of records and the pages of their rows, whatever their name.
 RECORDS = "test_numbers_records"
@@ -49,6 +50,11 @@ NONE = {
     "thread_new": "a form",
     "sign_ins": "words and a form",
     "keyboard": "words",
+    "memories": "words; unit/memories/test_memory_pages.py reads which are listed",
+    "memory": "words",
+    "memory_new": "a form",
+    "memory_correct": "a form",
+    "memory_forget": "a form",
     "subscriptions": "words and a form",
     "subscription": "a form",
     "subscription_new": "a form",

@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 
 from approvals import queries as gates
 from checkpoints import queries, store
+from checkpoints.memories import NewMemory, Where
 from checkpoints.records import NewActivity, Position
 from checkpoints.states import EventKind
 from dashboard.administration.endpoints import MAKE, MakeEndpoint
@@ -90,6 +91,13 @@ def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
             ),
             **more,
         )
+    where = Where(thread, work.branch, work.step, "analyse")
+    note = {"note": word("metadata")}
+    new = NewMemory("workspace", "", "fact", word("memory"), note, source="agent", where=where)
+    memory = store.remember(cast.workspace, new, actor="agent:research", lease=work.token)
+    store.correct_memory(
+        memory.id, workspace=cast.workspace, text=word("memory2"), reason="new", actor="user:1"
+    )
     scene.effect(work, sentence=word("sentence"), result={"path": word("effect")})
     ref = store.put_artifact(
         cast.workspace, name=word("file"), media_type="text/plain", chunks=[word("bytes").encode()]

@@ -20,6 +20,7 @@ from approvals.policies.drafts import Draft
 from approvals.verification.proof import installation, left_behind
 from checkpoints import store
 from checkpoints.chain import verify_workspace
+from checkpoints.memories import NewMemory
 from checkpoints.store.overview.budgets import set_budget
 from dashboard.administration import retention
 from dashboard.board.saved_views import view_actions
@@ -58,6 +59,11 @@ def settled(cast: Cast) -> Cast:
         policies.set_cap(workspace, scope="agent", per="day", max_cost=cost, agent="a", actor=ADMIN)
     for reason in ("prices", "rates"):
         breaker = store.trip_breaker(workspace, {"agent": "a"}, reason=reason, actor=ADMIN)
+    texts = NewMemory("workspace", "", "fact", "A fact.", source="person", seconds=9e9)
+    memory, gone_one = (store.remember(workspace, texts, actor=ADMIN).id for _ in range(2))
+    on_record = {"workspace": workspace, "reason": "wrong", "actor": ADMIN}
+    store.correct_memory(memory, text="Another fact.", **on_record)
+    store.forget_memories([gone_one], **on_record)
     released = {"workspace": workspace, "reason": "right", "actor": ADMIN}
     store.release_breaker(breaker.id, **released)
     for n, agent in enumerate(("a", "b")):

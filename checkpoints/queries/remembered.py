@@ -1,0 +1,191 @@
+"""The only reader of memory: one by its id, those of a list, what a search finds.
+
+A search ranks the newest HITS_RANKED that have a word of the question: ranking reads each of them,
+and common words are everywhere (ADR 110).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from checkpoints.errors import InvalidValue, NotFound
+from checkpoints.memories import KINDS, SCOPES, FormerText, Kind, MemoryRow, Scope
+
+from ..postgres.list_conditions import condition, narrowing, parameters
+from ..postgres.named_rows import fetch_named
+from ..postgres.sql_files import sql_file
+from ..state import deltas
+from ..tables.readers import record_of
+
+COLUMNS: Final = (
+    "m.id, m.workspace_id AS workspace, m.scope, m.owner, m.kind, m.text, m.metadata::text AS "
+    "metadata, m.outside, m.source, m.thread_id AS thread, m.branch, m.step, m.node, m.author, "
+    "m.revision, m.created_at, m.revised_at, m.revised_by, m.expires_at, m.gone_at, m.gone_by, "
+    "m.gone_reason"
+)
+HITS_RANKED: Final = 2_000
+STATES: Final = ("kept", "gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """A reader of memories: of those of persons they read their own, or `all`."""
+
+    person: str
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySelection:
+    """Conditions that all hold for the memories of a list; `state` is kept or gone."""
+
+    state: str = narrowing(
+        "all",
+        "(m.gone_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())) "
+        "= (%(state)s::varchar = 'kept')",
+    )
+    scope: str = narrowing("", "m.scope = %(scope)s::varchar")
+    kind: str = narrowing("", "m.kind = %(kind)s::varchar")
+    source: str = narrowing("", "m.source = %(source)s::varchar")
+    outside: bool = narrowing(False, "m.outside")
+    agent: str = narrowing(
+        "",
+        "(m.scope = 'agent' AND m.owner = %(agent)s::varchar OR EXISTS (SELECT 1 FROM gp_thread th "
+        "WHERE th.id = m.thread_id AND th.agent = %(agent)s::varchar))",
+    )
+    thread: UUID | None = narrowing(
+        None,
+        "(m.thread_id = %(thread)s::uuid OR m.scope = 'thread' AND m.owner = %(thread)s::text)",
+    )
+    person: str = narrowing("", "m.scope = 'person' AND m.owner = %(person)s::varchar")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The reach of a thread: memory of its own and its bases, its agent, a person, everybody."""
+
+    workspace: UUID
+    thread: UUID | None
+    agent: str
+    person: str = ""
+    scopes: Collection[Scope] = field(default=SCOPES)
+    kinds: Collection[Kind] = field(default=KINDS)
+
+
+SQL: Final = sql_file(__file__, columns=COLUMNS, narrowed=condition(MemorySelection))
+
+
+def memory(ident: UUID, *, workspace: UUID, viewer: Viewer | None = None) -> MemoryRow:
+    """One memory, also one that is gone; NotFound also for what the viewer may not see."""
+    rows = fetch_named(SQL.memory, _seen(viewer) | {"id": ident, "workspace": workspace})
+    if not rows:
+        raise NotFound("There is no such memory in this workspace.")
+    return _row(rows[0])
+
+
+def memory_of_key(key: str, *, workspace: UUID) -> MemoryRow | None:
+    """The memory that an activity with this key remembered."""
+    rows = fetch_named(SQL.of_key, (workspace, key))
+    return _row(rows[0]) if rows else None
+
+
+def memories(
+    selection: MemorySelection,
+    *,
+    workspace: UUID,
+    viewer: Viewer | None = None,
+    after: UUID | None = None,
+    limit: int = 50,
+) -> list[MemoryRow]:
+    """Memories of a workspace, the newest first, after the last one of the page before."""
+    if after is not None and not fetch_named(SQL.is_there, (after, workspace)):
+        raise InvalidValue("cursor", "is not a cursor of this list")
+    params = parameters(selection) | _seen(viewer)
+    params |= {"workspace": workspace, "after": after, "limit": limit}
+    return [_row(row) for row in fetch_named(SQL.memories, params)]
+
+
+def search_memories(
+    words: str,
+    selection: MemorySelection,
+    *,
+    workspace: UUID,
+    viewer: Viewer | None = None,
+    limit: int = 50,
+) -> list[MemoryRow]:
+    """Memories of a workspace with some of these words, the best first."""
+    params = parameters(selection) | _seen(viewer)
+    params |= {"workspace": workspace, "words": _query(words), "hits": HITS_RANKED, "limit": limit}
+    return [_row(row) for row in fetch_named(SQL.search, params)]
+
+
+def recall(words: str, reach: Reach, *, limit: int) -> list[tuple[MemoryRow, float]]:
+    """Memories that a thread reads with words of a text, the best first: (memory, rank).
+
+    Without a word that says something the newest.
+    """
+    query = _query(words)
+    params = {
+        "workspace": reach.workspace,
+        "thread": reach.thread,
+        "agent": reach.agent,
+        "person": reach.person,
+        "scopes": list(reach.scopes),
+        "kinds": list(reach.kinds),
+        "hits": HITS_RANKED,
+        "limit": limit,
+    }
+    if query:
+        rows = fetch_named(SQL.recall, params | {"words": query})
+    else:
+        rows = fetch_named(SQL.recall_newest, params)
+    return [(_row(row), float(row.rank)) for row in rows]
+
+
+def memories_named(idents: Sequence[UUID], *, workspace: UUID) -> dict[UUID, MemoryRow]:
+    """{id: memory} of those of a workspace, gone ones too."""
+    rows = fetch_named(SQL.named, (list(idents), workspace))
+    return {row.id: _row(row) for row in rows}
+
+
+def former_texts(ident: UUID) -> list[FormerText]:
+    """The texts of a memory before it was corrected, the newest first."""
+    return [record_of(FormerText, row) for row in fetch_named(SQL.former, (ident,))]
+
+
+def texts_at(
+    refs: Sequence[tuple[UUID, int]],
+) -> dict[tuple[UUID, int], tuple[str, dict[str, Any]]]:
+    """{(memory, revision): its text and metadata then} of former texts."""
+    idents, revisions = [ident for ident, _ in refs], [revision for _, revision in refs]
+    rows = fetch_named(SQL.texts_at, (idents, revisions)) if refs else []
+    return {(row.memory_id, row.revision): (row.text, deltas.decode(row.metadata)) for row in rows}
+
+
+def remembered_after(thread: UUID, *, branch: int, step: int, limit: int = 200) -> list[MemoryRow]:
+    """Memories that a thread has kept after a step of its way and still has, oldest first."""
+    return [_row(row) for row in fetch_named(SQL.after, (thread, branch, branch, step, limit))]
+
+
+def memories_of_threads(threads: Sequence[UUID], *, workspace: UUID) -> tuple[int, int]:
+    """(memories that came from threads or are theirs, those of them that others read)."""
+    ids = list(threads)
+    (row,) = fetch_named(SQL.counted, (workspace, ids, [str(one) for one in ids]))
+    return int(row.n), int(row.shared)
+
+
+def _query(words: str) -> str:
+    """The words of a text as a query in which any of them may occur; empty where none says much."""
+    (row,) = fetch_named(SQL.query, (words,))
+    return str(row.query)
+
+
+def _seen(viewer: Viewer | None) -> dict[str, Any]:
+    return {"viewer": viewer.person if viewer else "", "all": viewer is None or viewer.all}
+
+
+def _row(row: Any) -> MemoryRow:
+    return record_of(MemoryRow, row, metadata=deltas.decode)

@@ -1,0 +1,89 @@
+-- seen -- What the viewer may see.
+(m.scope <> 'person' OR %(all)s::boolean OR m.owner = %(viewer)s::varchar)
+
+-- memory -- One memory.
+SELECT {columns} FROM gp_memory m
+WHERE m.id = %(id)s::uuid AND m.workspace_id = %(workspace)s::uuid AND {seen}
+
+-- of_key -- The memory of an activity.
+SELECT {columns} FROM gp_memory m WHERE m.workspace_id = %s::uuid AND m.key = %s::varchar
+
+-- is_there -- Whether a memory is one of the workspace.
+SELECT m.id FROM gp_memory m WHERE m.id = %s::uuid AND m.workspace_id = %s::uuid
+
+-- memories -- Memories of a workspace, the newest first, after the last of the page before.
+SELECT {columns} FROM gp_memory m
+WHERE m.workspace_id = %(workspace)s::uuid AND {seen}
+  AND {narrowed}
+  AND (%(after)s::uuid IS NULL OR (m.created_at, m.id) < (
+    SELECT a.created_at, a.id FROM gp_memory a WHERE a.id = %(after)s::uuid))
+ORDER BY m.created_at DESC, m.id DESC LIMIT %(limit)s
+
+-- query -- Any of the words of a text, without those that say nothing.
+SELECT replace(plainto_tsquery('english', %s::text)::text, ' & ', ' | ') AS query
+
+-- search -- The best of the newest memories of a workspace with any of these words.
+SELECT {columns} FROM (
+  SELECT * FROM gp_memory m
+  WHERE m.workspace_id = %(workspace)s::uuid AND m.words @@ %(words)s::tsquery AND {seen}
+    AND {narrowed}
+  ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s) m
+ORDER BY ts_rank(m.words, %(words)s::tsquery, 1) DESC, m.created_at DESC, m.id DESC LIMIT %(limit)s
+
+-- places -- Whose memory a thread reads, and until when: what a base remembers after the fork is its own.
+RECURSIVE lineage AS (
+  SELECT th.id, th.base, th.created_at, 'infinity'::timestamptz AS until FROM gp_thread th
+  WHERE th.id = %(thread)s::uuid
+  UNION ALL
+  SELECT b.id, b.base, b.created_at, least(l.until, l.created_at)
+  FROM lineage l JOIN gp_thread b ON b.id = l.base
+), places AS (
+  SELECT p.scope, p.owner, p.until FROM (
+    SELECT 'thread' AS scope, l.id::text AS owner, l.until FROM lineage l
+    UNION ALL SELECT 'agent', %(agent)s::text, 'infinity'
+    UNION ALL SELECT 'person', %(person)s::text, 'infinity'
+    UNION ALL SELECT 'workspace', '', 'infinity') p
+  WHERE p.scope = ANY(%(scopes)s::text[]) AND (p.owner <> '' OR p.scope = 'workspace')
+)
+
+-- readable -- A memory that a thread reads: of one of its places, kept, not expired.
+m.workspace_id = %(workspace)s::uuid AND m.scope = p.scope AND m.owner = p.owner
+  AND m.created_at <= p.until AND m.gone_at IS NULL AND m.kind = ANY(%(kinds)s::text[])
+  AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
+
+-- recall -- The best of the newest memories that a thread reads with any of these words.
+WITH {places}
+SELECT {columns}, ts_rank(m.words, %(words)s::tsquery, 1) AS rank FROM (
+  SELECT m.* FROM places p JOIN gp_memory m ON {readable}
+  WHERE m.words @@ %(words)s::tsquery
+  ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s) m
+ORDER BY rank DESC, m.created_at DESC, m.id DESC LIMIT %(limit)s
+
+-- recall_newest -- The newest memories that a thread reads.
+WITH {places}
+SELECT {columns}, 0 AS rank FROM places p JOIN gp_memory m ON {readable}
+WHERE %(hits)s > 0
+ORDER BY m.created_at DESC, m.id DESC LIMIT %(limit)s
+
+-- named -- Memories of a workspace by their ids.
+SELECT {columns} FROM gp_memory m WHERE m.id = ANY(%s::uuid[]) AND m.workspace_id = %s::uuid
+
+-- former -- The texts of a memory before it was corrected, the newest first.
+SELECT x.revision, x.text, x.author, x.written_at FROM gp_memory_text x
+WHERE x.memory_id = %s::uuid ORDER BY x.revision DESC
+
+-- texts_at -- Former texts by memory and revision.
+SELECT x.memory_id, x.revision, x.text, x.metadata::text AS metadata FROM gp_memory_text x
+JOIN unnest(%s::uuid[], %s::integer[]) AS r (memory_id, revision)
+  ON (x.memory_id, x.revision) = (r.memory_id, r.revision)
+
+-- after -- What a thread has remembered after a step of its way and still knows, oldest first.
+SELECT {columns} FROM gp_memory m
+WHERE m.thread_id = %s::uuid AND m.gone_at IS NULL
+  AND (m.branch > %s::integer OR (m.branch = %s::integer AND m.step > %s::integer))
+ORDER BY m.created_at, m.id LIMIT %s
+
+-- counted -- How many memories came from threads or are theirs, and how many of them others read.
+SELECT count(*) AS n, count(*) FILTER (WHERE m.scope <> 'thread') AS shared FROM gp_memory m
+WHERE m.workspace_id = %s::uuid AND m.gone_at IS NULL
+  AND (m.thread_id = ANY(%s::uuid[]) OR (m.scope = 'thread' AND m.owner = ANY(%s::text[])))

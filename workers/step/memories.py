@@ -1,0 +1,86 @@
+"""The part of the engine's ledger that is about memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+from uuid import UUID
+
+from checkpoints import queries, store
+from checkpoints.memories import Kind, MemoryRow, NewMemory, Scope
+from checkpoints.queries import Reach
+from checkpoints.records import Work
+
+# {(memory, revision): (the row as it is now, text and metadata of that revision)}.
+type Texts = dict[tuple[UUID, int], tuple[MemoryRow, str, dict[str, Any]]]
+
+
+def author_of(work: Work) -> str:
+    """The actor that a thread's memories are by."""
+    return f"agent:{work.agent}"
+
+
+def person_of(work: Work) -> str:
+    """The person who started a thread, whatever they acted through; empty where nobody did."""
+    person = work.started_by.partition("/")[0]
+    return person if person.startswith("user:") else ""
+
+
+class MemoryLedger(Protocol):
+    """The part of the engine's ledger that is about memory."""
+
+    def remember(self, work: Work, new: NewMemory, *, key: str) -> dict[str, Any]: ...
+    def recall(
+        self,
+        work: Work,
+        words: str,
+        *,
+        scopes: Collection[Scope],
+        kinds: Collection[Kind],
+        person: str,
+        limit: int,
+    ) -> list[dict[str, Any]]: ...
+    def forget(self, work: Work, ids: Sequence[UUID], *, reason: str) -> int: ...
+    def memory_texts(self, work: Work, refs: Sequence[tuple[UUID, int]]) -> Texts: ...
+
+
+class Memories:
+    """The part of the database's ledger that is about memory."""
+
+    def remember(self, work: Work, new: NewMemory, *, key: str) -> dict[str, Any]:
+        """Keep a memory once under a key; its reference. Raises LeaseLost."""
+        row = store.remember(work.workspace, new, actor=author_of(work), key=key, lease=work.token)
+        return row.ref
+
+    def recall(
+        self,
+        work: Work,
+        words: str,
+        *,
+        scopes: Collection[Scope],
+        kinds: Collection[Kind],
+        person: str,
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        """References to what the thread can know about something, the best first."""
+        reach = Reach(work.workspace, work.thread, work.agent, person, scopes, kinds)
+        return [row.ref for row, _ in queries.recall(words, reach, limit=limit)]
+
+    def forget(self, work: Work, ids: Sequence[UUID], *, reason: str) -> int:
+        """Delete the texts of memories; how many had one."""
+        return store.forget_memories(
+            ids, workspace=work.workspace, reason=reason, actor=author_of(work)
+        )
+
+    def memory_texts(self, work: Work, refs: Sequence[tuple[UUID, int]]) -> Texts:
+        """Those of these memories that are there, with their texts at these revisions."""
+        rows = queries.memories_named([ident for ident, _ in refs], workspace=work.workspace)
+        former = queries.texts_at([r for r in refs if r[0] in rows and rows[r[0]].revision != r[1]])
+        results: Texts = {}
+        for ident, revision in refs:
+            if (row := rows.get(ident)) is None:
+                continue
+            now = (row.text, row.metadata)
+            text, metadata = former.get((ident, revision), now)
+            results[ident, revision] = row, text, metadata
+        return results
