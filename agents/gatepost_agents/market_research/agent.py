@@ -2,9 +2,6 @@
 
 Each node calls one step of this package as an activity, so its result is kept and never computed
 twice. Tables and pictures are artifacts; state holds their references, figures and texts.
-
-Activities import the steps: pandas and matplotlib are 50 MB of a worker that may never get such a
-thread.
 """
 
 import tempfile
@@ -26,7 +23,13 @@ from gatepost import (
 from ..language.model import ask_model
 from ..published.page import page
 from ..published.report_tool import ask_and_publish, publish_report
+from .analyse import analyse as analyse_table
+from .chart import alt_text
+from .chart import chart as draw_chart
+from .clean import clean as clean_table
 from .input.columns import built_in_columns
+from .load import load as load_table
+from .report import report as write_report
 from .versions import upgrades
 
 TABLE = "text/csv"
@@ -108,8 +111,6 @@ def load(state: Research, ctx: Context) -> dict[str, Any]:
     """Read the built-in or uploaded table, row by row."""
 
     def read_table(dataset: str, file: Ref | None) -> dict[str, Any]:
-        from .load import load as load_table
-
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "table")
             source = ctx.artifact_path(file) if file else dataset
@@ -131,8 +132,6 @@ def clean(state: Research, ctx: Context) -> dict[str, Any]:
     """Type the columns, drop what cannot be used, and say why."""
 
     def clean_rows(table: Ref, wishes: dict[str, Any]) -> dict[str, Any]:
-        from .clean import clean as clean_table
-
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder, "cleaned")
             source = ctx.artifact_path(table)
@@ -156,8 +155,6 @@ def analyse(state: Research, ctx: Context) -> dict[str, Any]:
     def analyse_rows(
         cleaned: Ref, wishes: dict[str, Any], summary: dict[str, Any], profile: dict[str, Any]
     ) -> dict[str, Any]:
-        from .analyse import analyse as analyse_table
-
         source = ctx.artifact_path(cleaned)
         return analyse_table(source, settings=wishes, summary=summary, profile=profile)
 
@@ -172,11 +169,8 @@ def analyse(state: Research, ctx: Context) -> dict[str, Any]:
 @graph.node(then="draft", label="Draw the chart")
 def draw(state: Research, ctx: Context) -> dict[str, Any]:
     """Draw the chart of the first group and of the trend."""
-    from .chart import alt_text
 
     def draw_picture(analysis: dict[str, Any], source: str) -> dict[str, Ref]:
-        from .chart import chart as draw_chart
-
         pictures = draw_chart(analysis, source=source)
         return {
             "svg": ctx.artifact("chart.svg", pictures["svg"], "image/svg+xml"),
@@ -194,14 +188,10 @@ def draft(state: Research, ctx: Context) -> dict[str, Any]:
     def draft_report(
         analysis: dict[str, Any], profile: dict[str, Any], summary: dict[str, Any], question: str
     ) -> dict[str, Any]:
-        from .report import report as write_report
-
         text = write_report(analysis, profile=profile, summary=summary, question=question)
         return _files_of(ctx, text)
 
     def draft_answered(what: list[Any], answer: str) -> dict[str, Any]:
-        from .report import report as write_report
-
         analysis, profile, summary, question = what
         text = write_report(
             analysis, profile=profile, summary=summary, question=question, answer=answer

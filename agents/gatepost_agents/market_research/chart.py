@@ -1,27 +1,26 @@
 """Fourth step: draws the analysis as one picture, the same bytes for the same figures.
 
 Bars are the means of the groups with their 95 % intervals; below, the mean over time. Only numbers
-of the analysis are drawn (see `chart_data`), no pyplot, no font but the one matplotlib brings.
+of the analysis are drawn (see `chart_data`), no pyplot, no font but the one matplotlib brings. That
+is imported with the first picture.
 """
+
+from __future__ import annotations
 
 import io
 import threading
 import warnings
 from collections.abc import Mapping
-from typing import Any
-
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Picture
-from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from typing import TYPE_CHECKING, Any
 
 from .figures.names import title_of, with_unit
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
 INK, MUTED, LINE = "#12161c", "#535d6b", "#dde1e7"
 ACCENT, FILL, PALE = "#1d5bbf", "#7ba4e2", "#d3e1f6"
-HALO = [withStroke(linewidth=2.5, foreground="white")]
 STYLE: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 9,
@@ -66,6 +65,8 @@ def chart_data(analysis: Mapping[str, Any]) -> dict[str, Any]:
 
 def chart(analysis: Mapping[str, Any], *, source: str) -> dict[str, bytes]:
     """{"svg": ..., "png": ...} of the picture; `source` says where the data come from."""
+    import matplotlib as mpl
+
     with _LOCK, mpl.rc_context(STYLE), warnings.catch_warnings():
         # A label in a script that the font lacks shows boxes; that is no reason to stop.
         warnings.filterwarnings("ignore", message=".*missing from font.*")
@@ -89,11 +90,14 @@ def alt_text(analysis: Mapping[str, Any]) -> str:
 
 def draw(analysis: Mapping[str, Any], data: Mapping[str, Any], source: str) -> Picture:
     """The picture itself; `data` as `chart_data` gives it. Wants STYLE to be in force."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     bars, points = data["bars"], data["trend"]
     bars_height = BAR * max(len(bars), 1) + AXIS if bars or not points else 0.0
     trend_height = TREND + 0.72 if points else 0.0
     height = HEAD + bars_height + trend_height + FOOT
-    picture = Picture(figsize=(WIDTH, height))
+    picture = Figure(figsize=(WIDTH, height))
     FigureCanvasAgg(picture)
     _head(picture, analysis, height)
     if bars_height:
@@ -145,6 +149,8 @@ def _bars(
     columns: tuple[float, float],
 ) -> None:
     """Horizontal bars from the highest mean down, figures in columns at the right."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     places = range(len(bars))
     colours = [PALE if bar["few"] else FILL for bar in bars]
     axes.barh(places, [bar["mean"] for bar in bars], height=0.62, color=colours, zorder=2)
@@ -189,6 +195,9 @@ def _beside(axes: Axes, inches: float, y: float, text: str, **style: Any) -> Non
 
 def _trend(axes: Axes, analysis: Mapping[str, Any], points: list[Any]) -> None:
     """The mean over time as a line; the highest and the lowest point carry their figures."""
+    from matplotlib.patheffects import withStroke
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     means = [point["mean"] for point in points]
     places = range(len(points))
     axes.plot(places, means, color=ACCENT, lw=1.8, marker="o", ms=3.2, zorder=3)
@@ -201,7 +210,7 @@ def _trend(axes: Axes, analysis: Mapping[str, Any], points: list[Any]) -> None:
         axes.annotate(
             _number(value, analysis["places"]), (means.index(value), value), xytext=(0, offset),
             textcoords="offset points", ha="center", va=va, fontsize=8, color=INK,
-            path_effects=HALO,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
         )  # fmt: skip
     step = max(1, -(-len(points) // 12))
     axes.set_xticks(list(places)[::step], [point["period"] for point in points][::step])

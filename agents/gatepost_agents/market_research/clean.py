@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from .figures.choose import asked_for, choose_measure
 from .figures.rounding import percent
@@ -164,6 +163,8 @@ class _Cleaning:
 
     def rows_to_keep(self, measure: str) -> Mask:
         """The rows that stay, as a mask; what goes is noted."""
+        import pandas as pd  # as in `read_columns`
+
         empty = np.ones(self.rows, dtype=bool)
         for column in self.raw.values():
             blank = np.array([not value.strip() for value in column.values])

@@ -26,7 +26,6 @@ from dashboard.kit.shapes.requests import Nothing
 from dashboard.threads.edit import edit
 from dashboard.threads.retry import RETRY
 from gatepost_agents.market_research import agent as module
-from gatepost_agents.market_research import analyse, chart, clean, load, report
 from gatepost_agents.published import report_tool
 from tests.unit.checkpoints.builders import one
 from tests.unit.workers.conftest import Bench
@@ -42,11 +41,11 @@ CODE = module.graph.schema_version
 NODES = ["load", "clean", "analyse", "draw", "draft", "publish"]
 # What each node calls; a replay counts them.
 CALLS = {
-    "load": (load, "load"),
-    "clean": (clean, "clean"),
-    "analyse": (analyse, "analyse"),
-    "draw": (chart, "chart"),
-    "draft": (report, "report"),
+    "load": (module, "load_table"),
+    "clean": (module, "clean_table"),
+    "analyse": (module, "analyse_table"),
+    "draw": (module, "draw_chart"),
+    "draft": (module, "write_report"),
     "publish": (report_tool, "publish"),
 }
 

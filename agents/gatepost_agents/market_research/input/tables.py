@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 type Codes = npt.NDArray[np.int32]
 
@@ -87,6 +86,8 @@ def read_columns(path: Path, names: Iterable[str] | None = None) -> dict[str, Co
     """The columns `names` (None: all) of a table that `table_writer` wrote, in its order."""
     header = table_header(path)
     wanted = set(header if names is None else names)
+    import pandas as pd  # 40 MB that a worker without such a thread need not have
+
     frame = pd.read_csv(
         path,
         compression="gzip",
