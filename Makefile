@@ -30,7 +30,7 @@ SLOW = $(sort $(shell grep -rl --include='test_*.py' $(PROCESSES:tests/%=--exclu
 BRING := python=$(PY); [ -x $(PY) ] || python=$$(tools/find-python) || exit 1; "$$python" tools/install.py
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-all test-architecture test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted bench-plays chaos mutants requirements interop wires rubric pictures reset size lock advisories sbom install install-dev
+.PHONY: help up test test-all test-architecture test-processes test-slow test-nightly check lint format demo bench bench-peers bench-log bench-inbox bench-records bench-files bench-wasted bench-plays bench-turns chaos mutants requirements interop wires rubric pictures reset size lock advisories sbom install install-dev
 
 help:  ## list what can be called
 	@echo "make up            start Gatepost (PORT=8000 HOST=127.0.0.1 DATA=.gatepost WORKERS=2 MODEL=auto ARGS=...)"
@@ -47,6 +47,7 @@ help:  ## list what can be called
 	@echo "make bench-records search and export of a record of 10,000,000 events (ARGS='--threads N')"
 	@echo "make bench-files   loading a checkpoint beside files of 1 KB, 10 MB and 1 GiB"
 	@echo "make bench-plays   plays of the author's Harness: the first and further ones (ARGS='--runs N')"
+	@echo "make bench-turns   turns of an ephemeral chat beside an INSERT of their bytes (ARGS='--turns N')"
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
 	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8', '--rows A12')"
@@ -138,6 +139,9 @@ bench-files: install-dev
 
 bench-plays: install-dev
 	@$(PY) -m benchmarks.plays $(ARGS)
+
+bench-turns: install-dev
+	@$(PY) -m benchmarks.turns $(ARGS)
 
 bench-wasted: install-dev
 	@$(PY) -m benchmarks.wasted_work $(ARGS)

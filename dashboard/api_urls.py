@@ -84,6 +84,7 @@ from dashboard.threads.actions import ON_THREAD
 from dashboard.threads.agent_calls import Agents, OneAgent
 from dashboard.threads.artifact_calls import Artifacts
 from dashboard.threads.code_call import CodeThread, CodeThreads
+from dashboard.threads.files import ADD_FILE, OneFile, ThreadFiles
 from dashboard.threads.input import INPUT
 from dashboard.threads.many_calls import ManyThreads
 from dashboard.threads.one_thread import OneThread
@@ -117,6 +118,8 @@ _thread: list[URLPattern] = [
     path("checkpoints/", Checkpoints.as_view(), name="checkpoints"),
     path("events/", Events.as_view(), name="events"),
     path("activities/", ThreadActivities.as_view(), name="activities"),
+    path("files/", call(ADD_FILE, ThreadFiles), name="files"),
+    path("files/<str:sha256>/", OneFile.as_view(), name="file"),
     path("diff/", ThreadDiff.as_view(), name="diff"),
     path("capsule/", ThreadCapsule.as_view(), name="capsule"),
     *(path(f"{one.verb}/", call(one), name=one.verb) for one in ON_THREAD),

@@ -37,6 +37,7 @@ GATEPOST_WORKSPACE_SECRETS  which secrets admins may choose for MCP servers, and
                          as JSON (or ..._FILE): docs/howto/mcp-gateway.md
 GATEPOST_GUARD           false lets nodes do what belongs into activities (default true)
 GATEPOST_MCP_NETWORKS    networks of your own whose MCP servers are called, by commas (none)
+GATEPOST_WEB_NETWORKS    networks of your own whose pages agents may read, also without TLS (none)
 GATEPOST_PUBLISHED       where published reports go (default <data>/published)
 GATEPOST_OUTBOX          where mails are put for delivery (default <data>/outbox)
 GATEPOST_BANK_URL        the bank of `payments`, http://host:port or unix:/path (that of `up`)
@@ -208,6 +209,9 @@ GATEPOST_TRUSTED_PROXIES = mail.networks(
 GATEPOST_MCP_COMMANDS = env.list("GATEPOST_MCP_COMMANDS", default=[])
 GATEPOST_MCP_NETWORKS = mail.networks(
     env.list("GATEPOST_MCP_NETWORKS", default=[]), name="GATEPOST_MCP_NETWORKS"
+)
+GATEPOST_WEB_NETWORKS = mail.networks(
+    env.list("GATEPOST_WEB_NETWORKS", default=[]), name="GATEPOST_WEB_NETWORKS"
 )
 GATEPOST_MCP_CALL_SECONDS = env.float("GATEPOST_MCP_CALL_SECONDS", default=300.0)
 GATEPOST_MCP_HOLD_SECONDS = env.float("GATEPOST_MCP_HOLD_SECONDS", default=50.0)

@@ -45,6 +45,7 @@ from workers.authoring.language_models import ConversationId, Model, Reply, Requ
 from workers.authoring.memories import Memory, MemoryRef
 from workers.authoring.messages import ModelAnswer, ToolCall
 from workers.authoring.signals import Signal
+from workers.authoring.web_pages import WebPage, WebRefused
 
 if TYPE_CHECKING:
     from workers.node.context import Context, current, cursor, progress
@@ -119,6 +120,8 @@ __all__ = [
     "Upgrades",
     "Verdict",
     "Way",
+    "WebPage",
+    "WebRefused",
     "current",
     "cursor",
     "plain",

@@ -14,6 +14,7 @@ from checkpoints import queries as ground
 from checkpoints.views import AgentRow
 
 from . import queries
+from .built_in_tools import BUILT_IN
 from .conditions import Unanswered, condition, literals, refusal, subject_of
 from .queries import VersionRow
 
@@ -91,7 +92,7 @@ def unannounced_names(condition_text: str, *, workspace: UUID) -> list[str]:
 def _unannounced(agents: Sequence[AgentRow], named: Mapping[str, Sequence[str]]) -> list[str]:
     known = {
         "agent": {one.agent for one in agents},
-        "tool": {tool for one in agents for tool in one.tools},
+        "tool": BUILT_IN | {tool for one in agents for tool in one.tools},
         "node": {str(node["name"]) for one in agents for node in one.graph.get("nodes", ())},
     }
     return [

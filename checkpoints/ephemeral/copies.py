@@ -7,7 +7,6 @@ next one has written. All of it ends by itself `ttl` seconds after it was last u
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -59,7 +58,9 @@ class Point:
 class Copy:
     """The copy of a thread: where it stands, and where it stood before the turn that wrote it.
 
-    `fence` is the number of that turn's lease. `state` is of `now`, with its lists.
+    `fence` is the number of that turn's lease. Where it sleeps before a call is tried again,
+    `failures` are the attempts so far and `senders` those whose messages it took. `state` is of
+    `now`, with its lists.
     """
 
     now: Point
@@ -67,6 +68,8 @@ class Copy:
     fence: int
     schema_version: int
     config: Mapping[str, Any]
+    failures: int = 0
+    senders: Sequence[str] = ()
     state: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0  # until it ends by itself
 
@@ -83,6 +86,8 @@ class Copy:
             "fence": self.fence,
             "schema_version": self.schema_version,
             "config": dict(self.config),
+            "failures": self.failures,
+            "senders": list(self.senders),
         }
 
 
@@ -109,6 +114,11 @@ def _valkey() -> Iterator[Redis]:
         yield client()
     except (RedisError, OSError) as error:
         raise ContentAway(AWAY) from error
+
+
+def _seconds(time: Any) -> float:
+    """Seconds since 1970 of the server's TIME: hosts of web processes have clocks of their own."""
+    return int(time[0]) + int(time[1]) / 1e6
 
 
 def _encoded(value: Any) -> bytes:
@@ -166,6 +176,8 @@ def load(thread: UUID, *, ttl: int | None = None) -> Copy | None:
         value["fence"],
         value["schema_version"],
         value["config"],
+        value.get("failures", 0),
+        value.get("senders", ()),
         state,
         max(0.0, int(left) / 1000),
     )
@@ -181,7 +193,7 @@ def put_back(thread: UUID, *, fence: int, ttl: int) -> None:
         return
     if copy.fence != fence and not copy.now.next_nodes:
         return
-    former = replace(copy, now=copy.before, before=None)
+    former = replace(copy, now=copy.before, before=None, failures=0, senders=())
     with _valkey() as valkey:
         valkey.set(_key(thread), _encoded(former.to_json()), ex=ttl)
 
@@ -198,14 +210,18 @@ def forget(thread: UUID) -> None:
 
 def send(thread: UUID, *, queue: str, message: Any, actor: str, ttl: int) -> None:
     """Let the next turn of a thread have a message; raises NotAllowedNow once its state is gone."""
-    value = {"message": message, "actor": actor, "at": time.time()}
     with _valkey() as valkey:
-        if not valkey.exists(_key(thread)):
+        with valkey.pipeline(transaction=True) as pipe:
+            pipe.exists(_key(thread))
+            pipe.time()
+            is_there, at = pipe.execute()
+        if not is_there:
             raise NotAllowedNow(FORGOTTEN)
+        value = {"message": message, "actor": actor, "at": _seconds(at)}
         with valkey.pipeline(transaction=True) as pipe:
             pipe.rpush(_key(thread, "messages"), _encoded(value))
             pipe.expire(_key(thread, "messages"), ttl)
-            pipe.zadd(WAITING, {f"{thread} {queue}": time.time()})
+            pipe.zadd(WAITING, {f"{thread} {queue}": _seconds(at)})
             pipe.execute()
 
 
@@ -230,15 +246,16 @@ def take(thread: UUID, number: int, *, queue: str) -> None:
             pipe.zrem(WAITING, member)
             # Read after: one that came in between has written its own mark before.
             pipe.llen(key)
-            *_, left = pipe.execute()
+            pipe.time()
+            *_, left, at = pipe.execute()
         if left:
-            valkey.zadd(WAITING, {member: time.time()})
+            valkey.zadd(WAITING, {member: _seconds(at)})
 
 
 def waiting(*, older_than_seconds: float) -> list[tuple[UUID, str]]:
     """(thread, queue) whose messages no turn has taken for so long; the sweep rings for them."""
     with _valkey() as valkey:
-        until = time.time() - older_than_seconds
+        until = _seconds(valkey.time()) - older_than_seconds
         members: Any = valkey.zrangebyscore(WAITING, "-inf", until, start=0, num=AT_ONCE)
         results = []
         for raw in members:

@@ -61,6 +61,10 @@ class NotCalled(Exception):
     """A name is not called; the text ends a sentence about it."""
 
 
+class NotResolved(NotCalled):
+    """A name leads nowhere at this moment."""
+
+
 def permitted(address: IPv4Address | IPv6Address, networks: Sequence[str]) -> bool:
     """Answer True if a call may go to this address."""
     if is_listed(address, networks):
@@ -137,7 +141,7 @@ def allowed(
     try:
         result = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise NotCalled(f"The name of the {what} cannot be resolved.") from None
+        raise NotResolved(f"The name of the {what} cannot be resolved.") from None
     addresses = list(dict.fromkeys(str(row[4][0]) for row in result))
     for address in map(ip_address, addresses):
         if not permitted(address, networks):
@@ -147,7 +151,7 @@ def allowed(
         if only_listed and not is_listed(address, networks):
             raise NotCalled(f"The {what} is not called without encryption: write https://.")
     if not addresses:
-        raise NotCalled(f"The name of the {what} cannot be resolved.")
+        raise NotResolved(f"The name of the {what} cannot be resolved.")
     # What a resolver reads as an address and people don't: 127.1, 0x7f000001.
     if problem := problem_of(host, networks):
         raise NotCalled(f"The address of the {what} is not called: {problem}.")

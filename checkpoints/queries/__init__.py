@@ -48,6 +48,7 @@ from .event_log import (
     event_of_checkpoint,
     events,
     events_after,
+    has_stored,
     not_taken,
     pause_reason,
     recent_events,

@@ -90,6 +90,16 @@ def events_after(
     return [event_of(r) for r in result]
 
 
+def has_stored(thread: UUID, sha256: str) -> bool:
+    """Return whether the log of a thread names a file."""
+    result = rows(
+        "SELECT 1 FROM gp_event WHERE thread_id = %s::uuid AND kind = 'artifact.stored' "
+        "AND data ->> 'sha256' = %s::text LIMIT 1",
+        (thread, sha256),
+    )
+    return bool(result)
+
+
 def event_of_checkpoint(thread_id: UUID, checkpoint_id: UUID) -> EventRow | None:
     """The event that proves a checkpoint: its commit, or the start of its thread."""
     result = rows(

@@ -39,11 +39,24 @@ class Totals:
 
 
 def leave_turn(
-    work: Work, by: EventKind, totals: Totals, *, reason: str = "", data: dict[str, Any]
+    work: Work,
+    by: EventKind,
+    totals: Totals,
+    *,
+    reason: str = "",
+    data: dict[str, Any],
+    wake_at_seconds: float | None = None,
 ) -> None:
     """Leave an ephemeral thread with its totals, in one statement; raises LeaseLost."""
     more = data | totals.to_json()
-    leave(work, by, reason=reason, data=more, also=partial(_add, totals))
+    leave(
+        work,
+        by,
+        reason=reason,
+        data=more,
+        wake_at_seconds=wake_at_seconds,
+        also=partial(_add, totals),
+    )
 
 
 def _add(totals: Totals, move: Move) -> None:

@@ -177,6 +177,7 @@ _WITHOUT_RECORD: Final = {
     "skip": "skip a node",
     "settle": "have effects to settle",
     "signal": "wait for a signal",
+    "upload": "have files",
 }
 
 

@@ -11,20 +11,31 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
 from dashboard.kit.terminal.arguments import add_version_argument, json_given, pair, values
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, add_yes_argument
+from dashboard.kit.terminal.tables import Table
 from dashboard.threads.actions import ON_THREAD
 from dashboard.threads.cancel import CancelPreview, preview_cancel
 from dashboard.threads.cancel import cancel as cancel_thread
 from dashboard.threads.descriptions import cancel_tables, show_thread
+from dashboard.threads.files import ADD_FILE
 from dashboard.threads.input import INPUT
 from dashboard.threads.reads_command import on_thread, thread_of
 from dashboard.threads.signal import SIGNAL
 from dashboard.threads.start import start_or_continue
 from dashboard.threads.target import refuse_preview
+from dashboard.threads.thread_shapes import Artifact
 
 
 def print_target(command: PersonalCommand, actor: Actor, _: Any, thread: UUID) -> None:
     """Print the thread that something was done to."""
     show_thread(command, actor, thread)
+
+
+def print_reference(command: PersonalCommand, _: Actor, ref: dict[str, Any], __: UUID) -> None:
+    """Print what input and state take to refer to a file."""
+    row = (ref["$artifact"], ref["name"], ref["media_type"], f"{ref['size']:,} bytes")
+    command.show(
+        Artifact(**ref), Table("File", ("$artifact", "name", "media type", "size"), (row,))
+    )
 
 
 def takes_values(parser: argparse.ArgumentParser) -> None:
@@ -164,6 +175,7 @@ DOING = (
     ),
     *(verb(one, print_target) for one in ON_THREAD),
     verb(INPUT, print_target, without=["message"], beside=(_input_options, _message)),
+    verb(ADD_FILE, print_reference, names={"name": ["name"]}),
     verb(
         SIGNAL,
         print_target,

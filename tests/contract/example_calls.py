@@ -8,6 +8,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from checkpoints import store
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.states import EventKind
+
 from .world import World
 
 ROLES = ("operator", "manager", "auditor")
@@ -36,6 +40,18 @@ def next_node(thread: UUID) -> str:
         cursor.execute("SELECT next_nodes ->> 0 FROM gp_thread WHERE id = %s", (thread,))
         (name,) = cursor.fetchone() or ("",)
     return str(name)
+
+
+def with_file(thread: UUID) -> str:
+    """The hash of a file that the thread has stored."""
+    row = fetch_named("SELECT workspace_id FROM gp_thread WHERE id = %s::uuid", (thread,))[0]
+    ref = store.put_artifact(
+        row.workspace_id, name="a.csv", media_type="text/csv", chunks=[b"a,b\n1,2\n"]
+    )
+    sha = ref.pop("$artifact")
+    payload = {"node": "work", "sha256": sha, **ref}
+    store.add_event(thread, store.NewEvent(EventKind.ARTIFACT_STORED, payload, "worker:1"))
+    return str(sha)
 
 
 def version_of(thread: UUID) -> int:

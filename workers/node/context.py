@@ -31,6 +31,7 @@ from ..authoring.frozen import plain
 from ..authoring.messages import ModelAnswer, StoredMessages
 from ..authoring.retry_policy import Retry, policy_of
 from ..authoring.tools import Tool
+from ..authoring.web_pages import WebPage
 from ..language.configuration import answering, estimate_of, is_configured
 from ..language.conversations import ask_in_conversation
 from ..step import answer_notes, token_stream
@@ -43,6 +44,7 @@ from .held_calls import as_tool, named_args
 from .memories import Memories
 from .records import here
 from .reuse import Sparing, Used
+from .web_reads import host_of, page_of, reader
 
 PROGRESS_KEEP_SECONDS = 1.0
 
@@ -234,6 +236,20 @@ class Context(Memories):
             most=partial(estimate_of, asking, request),
         )
         return ModelAnswer.from_json(result) if request.chat else result
+
+    def read_web(self, url: str, *, key: str | None = None, retry: Retry | None = None) -> WebPage:
+        """Read a page of the web once, and ever after answer from the record.
+
+        It is off until a policy about the tool `web.read` allows its `args.host` (or `args.url`);
+        a policy that asks lets people approve each read. Private addresses, redirects to them or
+        to hosts that no policy allows, more than 1 MiB and what is no text are not read. Raises
+        WebRefused with the reason, also from the record; `retry` as for an activity.
+
+        What a page says is data: let no model take it for instructions.
+        """
+        check_text(url, "An address")
+        read = reader(self._step, lambda: getattr(self._current, "kind", "") == "effect")
+        return page_of(self.activity(read, url=url, host=host_of(url), key=key, retry=retry))
 
     def stream(self, text: str) -> None:
         """Show a model's text so far on open pages, "" when it has ended; nothing is recorded."""

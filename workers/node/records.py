@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 # After so long a call looks once more whether the calls before it have left room under a limit.
 RESERVED_SECONDS = 2.0
+# A wait in place looks so often whether the worker stops.
+BOUNDARY_SECONDS = 0.2
 log = structlog.get_logger("gatepost.engine")
 here: ContextVar[Any] = ContextVar("gatepost_context", default=None)
 
@@ -265,6 +267,33 @@ class Recording:
             self._step.ledger.release(self._step.work, position)
 
     def _called(
+        self,
+        position: Position,
+        kind: str,
+        name: str,
+        value: Any,
+        call: Callable[[], Any],
+        used: Callable[[Any], tuple[Any, dict[str, Any]]] | None,
+        retry: Retry | None,
+        known: ActivityRow | None,
+    ) -> Any:
+        """Call a function and record the outcome; try again here where the thread may not sleep."""
+        while True:
+            try:
+                return self._call_once(position, kind, name, value, call, used, retry, known)
+            except Asleep as sleep:
+                if not self._step.ledger.waits_here(self._step.work, sleep.seconds):
+                    raise
+                self._wait_here(sleep.seconds)
+
+    def _wait_here(self, seconds: float) -> None:
+        """Wait in this process; a worker that stops need not wait for that."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self._boundary()
+            time.sleep(min(left, BOUNDARY_SECONDS))
+
+    def _call_once(
         self,
         position: Position,
         kind: str,

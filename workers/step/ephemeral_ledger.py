@@ -51,6 +51,9 @@ LOST: Final = f"The worker was lost in the middle of this turn. {SEND_AGAIN}"
 STOPPED: Final = f"The worker had to stop in the middle of this turn. {SEND_AGAIN}"
 BREAKER: Final = f"A breaker stopped this thread in the middle of a turn. {SEND_AGAIN}"
 REASON_MAX: Final = 2_000
+# A worker is held for so long by waits of one turn; what takes longer sleeps, up to so long.
+HERE_SECONDS_MAX: Final = 5.0
+SLEEP_SECONDS_MAX: Final = 60.0
 # Ways to leave that hold a thread for later.
 _HELD: Final = (
     EventKind.THREAD_SUSPENDED,
@@ -84,6 +87,9 @@ class EphemeralLedger(Rules, Memories):
     def __init__(self, graph: Graph) -> None:
         self._ttl = int(graph.describe_graph().get("ttl", TTL_DEFAULT))
         self._queue, self._schema, self._entry = graph.queue, graph.schema_version, graph.entry
+        limits = [graph.step_seconds, *(node.time_limit for node in graph.nodes.values())]
+        # The time limit of a node runs on while a call of it waits.
+        self._waits_most = min([HERE_SECONDS_MAX, *(limit / 2 for limit in limits if limit)])
         self._behind = DatabaseLedger()
         self._turn: _Turn | None = None
         self._totals = Totals()
@@ -91,6 +97,8 @@ class EphemeralLedger(Rules, Memories):
         self._senders: list[str] = []
         self._failures = 0
         self._has_called = False  # in the step at work
+        self._waited = 0.0  # seconds, by calls that are tried again
+        self._is_busy = False  # what is called wants to be called later
         self._policy = ""  # the name of the one that last said something
 
     # ---- the state -------------------------------------------------------------------------------
@@ -112,6 +120,7 @@ class EphemeralLedger(Rules, Memories):
         # Of its own: the engine's state and this one grow beside each other.
         own = deltas.Folder(deltas.copied(copy.state))
         self._turn = _Turn(copy.began, own, lists, dict(copy.config))
+        self._failures, self._senders = copy.failures, list(copy.senders)
         work.step, work.next_nodes = copy.now.step, tuple(copy.now.next_nodes)
         if not work.next_nodes and n_messages:
             work.next_nodes = self._entry
@@ -135,7 +144,7 @@ class EphemeralLedger(Rules, Memories):
         turn.folder.add(checkpoint.delta)
         if checkpoint.step > work.step:
             self._totals.steps += 1
-            self._has_called = False
+            self._has_called = self._is_busy = False
         work.number, work.step = checkpoint.number, checkpoint.step
         work.next_nodes = tuple(checkpoint.next_nodes)
         self._settle(work, taken)
@@ -152,7 +161,7 @@ class EphemeralLedger(Rules, Memories):
             raise StepFailed(FORGOTTEN)
         return self._turn
 
-    def _save(self, work: Work) -> None:
+    def _save(self, work: Work, *, sleeps: bool = False) -> None:
         """Write the state of this turn, and beside it the point at which the turn began."""
         turn = self._begun()
         state = turn.folder.state
@@ -161,7 +170,8 @@ class EphemeralLedger(Rules, Memories):
         lengths = {name: len(state[name]) for name in lists}
         added = {name: state[name][turn.began.lengths.get(name, 0) :] for name in lists}
         point = Point(values, lengths, work.step, work.next_nodes)
-        copy = Copy(point, turn.began, work.fence, self._schema, turn.config)
+        more = (self._failures, self._senders) if sleeps else ()
+        copy = Copy(point, turn.began, work.fence, self._schema, turn.config, *more)
         copies.save(work.thread, copy, added=added, ttl=self._ttl)
 
     # ---- how a turn ends -------------------------------------------------------------------------
@@ -174,15 +184,26 @@ class EphemeralLedger(Rules, Memories):
         reason: str = "",
         data: dict[str, Any] | None = None,
         waiting_on: Any = None,
-        **_more: Any,
+        **more: Any,
     ) -> bool:
         """End the turn, or pause it between two steps.
 
-        What would hold the thread for later fails the turn with its reason. The state of a turn
-        that failed is what it was before.
+        What would hold the thread for later fails the turn with its reason, but for a short sleep
+        before a call is tried again. The state of a turn that failed is what it was before.
         """
         payload = dict(data or {})
-        if by in _HELD or payload.pop("cap", False):
+        wake: float | None = None
+        if by is EventKind.THREAD_SLEPT and self._is_busy and reason:
+            seconds = float(more["wake_at_seconds"])
+            # Woken, it works the step from its start: what it has called is called once more. What
+            # a turn took is written when it ends.
+            is_new = not self._has_called and self._totals == Totals()
+            if is_new and seconds <= min(SLEEP_SECONDS_MAX, self._ttl / 2):
+                wake = seconds
+            else:
+                by, reason = EventKind.THREAD_FAILED, _why_not_tried_again(reason, seconds)
+                payload = {}
+        elif by in _HELD or payload.pop("cap", False):
             by, reason = EventKind.THREAD_FAILED, _why_not_held(by, reason, waiting_on)
             payload = {}
         if by is EventKind.THREAD_FAILED:
@@ -190,10 +211,10 @@ class EphemeralLedger(Rules, Memories):
             if self._turn is not None:
                 copies.put_back(work.thread, fence=work.fence, ttl=self._ttl)
         else:
-            self._save(work)
-        if self._senders:
+            self._save(work, sleeps=wake is not None)
+        if self._senders and wake is None:
             payload.setdefault("by", ", ".join(dict.fromkeys(self._senders)))
-        self._write(work, by, reason=reason, data=payload)
+        self._write(work, by, reason=reason, data=payload, wake_at_seconds=wake)
         return True
 
     def hand_back(self, work: Work, reason: str) -> None:
@@ -206,9 +227,19 @@ class EphemeralLedger(Rules, Memories):
         data = {"breaker": work.wish_by} if work.is_stopped else {}
         self._write(work, EventKind.THREAD_HANDED_BACK, reason=reason, data=data)
 
-    def _write(self, work: Work, by: EventKind, *, reason: str, data: dict[str, Any]) -> None:
+    def _write(
+        self,
+        work: Work,
+        by: EventKind,
+        *,
+        reason: str,
+        data: dict[str, Any],
+        wake_at_seconds: float | None = None,
+    ) -> None:
         totals, self._totals = self._totals, Totals()
-        store.leave_turn(work, by, totals, reason=reason, data=data)
+        store.leave_turn(
+            work, by, totals, reason=reason, data=data, wake_at_seconds=wake_at_seconds
+        )
 
     def end_lost(self, work: Work) -> None:
         """End a turn whose worker was lost: nothing of it is called again."""
@@ -274,16 +305,26 @@ class EphemeralLedger(Rules, Memories):
     def record(self, work: Work, activity: NewActivity, **more: Any) -> None:
         """Count what a call took; nothing of it is kept."""
         usage = more.get("usage")
-        self._has_called = True
+        # A node that is done and a drawn number call nobody; what is tried again counts then.
+        is_final = activity.kind not in ("node", "value") and more.get("retry_in") is None
+        self._has_called = self._has_called or is_final
         self._failures = self._failures + 1 if more.get("error") else 0
         self._totals.add(usage)
         if isinstance(usage, dict):
             amount = Decimal(str(usage.get("cost") or 0)), int(usage.get("tokens") or 0)
             self._spent[activity.position] = amount
 
-    def failures(self, work: Work, activity: UUID) -> int:
-        """Count the calls that failed one after the other."""
+    def failures(self, work: Work, activity: NewActivity) -> int:
+        """Count the calls that failed one after the other, also before a sleep."""
         return self._failures
+
+    def waits_here(self, work: Work, seconds: float) -> bool:
+        """Let a call wait in its place for its next attempt, some seconds in each turn."""
+        self._is_busy = True
+        if self._waited + seconds > self._waits_most:
+            return False
+        self._waited += seconds
+        return True
 
     def reserve(
         self, work: Work, position: Position, most: Callable[[], Estimate]
@@ -459,6 +500,12 @@ def _why_not_held(by: EventKind, reason: str, waiting_on: Any) -> str:
         what = "wait" if by is EventKind.THREAD_SUSPENDED else "sleep"
         why = f"This agent can't {what}" + (f" ({why})" if why else "")
     return f"{why}. {SEND_AGAIN}" if why else SEND_AGAIN
+
+
+def _why_not_tried_again(reason: str, seconds: float) -> str:
+    """The reason of a turn whose next attempt is too far away."""
+    what, wait = reason.partition(";")[0], f"it can be called again in {seconds:.0f} s"
+    return f"{what}; {wait}, and this turn can't wait for that. {SEND_AGAIN}"
 
 
 def _why_not_asked(proposals: Sequence[Proposal], more: dict[str, Any], policy: str) -> str:

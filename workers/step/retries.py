@@ -111,9 +111,8 @@ def judge(error: Exception, now: Callable[[], float]) -> Judged:
     if status is not None:
         message = f"answered {status}"
         if status in REFUSING:
-            return Judged(
-                Passing.REFUSED, message, retry_after(headers, now), crowded=status != 425
-            )
+            everybody = status != 425 and not getattr(error, "of_one_place", False)
+            return Judged(Passing.REFUSED, message, retry_after(headers, now), crowded=everybody)
         if status in UNKNOWING:
             return Judged(Passing.OPEN, message, retry_after(headers, now))
         if 400 <= status < 600:
@@ -226,8 +225,7 @@ def sleep_before_retry(
     if not allowed(policy, error, judged, repeatable=repeatable):
         return None
     # The row counts attempts of all time; the budget begins anew with each click on Retry.
-    before = step.ledger.failures(step.work, activity.id) if activity.attempts > 1 else 0
-    number = before + 1
+    number = step.ledger.failures(step.work, activity) + 1
     if number >= policy.attempts:
         if policy.attempts > 1:
             error.add_note(f"{_GAVE_UP}{number} attempts")

@@ -1,7 +1,8 @@
 """The agent: plan -> read, read, ... -> weigh -> answer -> draft -> gate -> publish.
 
 Each source is one activity, and a step reads a few of them: a worker that is lost costs the source
-it was reading, never a note. Citations are the lines of a file, word for word.
+it was reading, never a note. Between plan and read come web pages, where some are named. Citations
+are the lines of a file, word for word.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from gatepost import END, Context, Graph
 
 from ..language.citations import check_citations
 from ..language.model import ask_model
+from ..language.web import read_page
 from ..published.page import page
 from ..published.report_tool import ask_and_publish, publish_report
 from .packages import NAMED, choose, named_in, sources_of, summaries
-from .passages import passages
+from .passages import in_lines, passages
 from .ranking import rank, read_on
 from .report import place_of, title_of
 from .report import report as write_report
@@ -47,7 +49,12 @@ graph = Graph(
 )
 
 
-@graph.node(then="read", label="Choose what to read")
+def after_planning(state: DeepResearch) -> Literal["browse", "read"]:
+    """Web pages first, where the question names some."""
+    return "browse" if state.pages else "read"
+
+
+@graph.node(then=after_planning, label="Choose what to read")
 def plan(state: DeepResearch, ctx: Context) -> dict[str, Any]:
     """Take the question apart and list the sources, the most promising first."""
 
@@ -96,6 +103,37 @@ def _proposed(ctx: Context, question: str) -> list[str]:
     return proposed
 
 
+@graph.node(then="read", label="Read web pages")
+def browse(state: DeepResearch, ctx: Context) -> dict[str, Any]:
+    """Read the pages that policies allow, and note the passages that matter."""
+
+    def page_passages(text: str, terms: list[str]) -> dict[str, Any]:
+        return passages(in_lines(text), terms, python=False)
+
+    notes: list[Note] = []
+    pages, refused, counts = [], [], Counter(state.counts)
+    for url in state.pages:
+        page, why = read_page(ctx, url)
+        if page is None:
+            refused.append(why)
+            ctx.think(why)
+            continue
+        result = ctx.activity(page_passages, page.text, state.terms)
+        counts.update(list(result["counts"]))
+        source = {"package": "", "version": "", "file": page.address, "at": page.at}
+        notes += [{**source, "sha256": page.sha256, **passage} for passage in result["passages"]]
+        seen = {"url": page.address, "title": page.title, "sha256": page.sha256, "at": page.at}
+        pages.append(seen)
+        ctx.think(f"{page.address} has {len(result['passages']):,} passages on the question.")
+    return {
+        "notes": notes,
+        "counts": dict(counts),
+        "web": pages,
+        "not_browsed": refused,
+        "log": [f"Read {len(pages):,} of {len(state.pages):,} web pages."],
+    }
+
+
 def after_reading(state: DeepResearch) -> Literal["read", "weigh"]:
     """The next sources, until all were read."""
     return "read" if state.read < state.plan["sources"] else "weigh"
@@ -140,7 +178,7 @@ def read(state: DeepResearch, ctx: Context) -> dict[str, Any]:
 @graph.node(then="reply", label="Weigh the passages")
 def weigh(state: DeepResearch, ctx: Context) -> dict[str, Any]:
     """Choose the passages that say most."""
-    sources = state.read - len(state.skipped)
+    sources = state.read - len(state.skipped) + len(state.web)
     citations = rank(state.notes, terms=state.terms, counts=state.counts, sources=sources)
     for citation in citations[:3]:
         ctx.think(f"Passage {citation['number']} is {place_of(citation)}.")
@@ -184,11 +222,12 @@ def draft(state: DeepResearch, ctx: Context) -> dict[str, Any]:
         "question": state.question,
         "plan": state.plan,
         "read": state.read - len(state.skipped),
+        "pages": len(state.web),
         "notes": len(state.notes),
         "terms": state.terms,
         "citations": state.citations,
         "answer": state.answer,
-        "skipped": state.skipped,
+        "skipped": [*state.not_browsed, *state.skipped],
     }
     report = ctx.activity(draft_report, what, [list(row) for row in read_on(state.notes)])
     return {"report": report, "log": [f"Drafted “{report['title']}”."]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,6 +43,13 @@ def passages(text: str, terms: Sequence[str], *, python: bool) -> dict[str, Any]
             continue
         chosen.append(_passage(lines, hits, begin, end, outline, wanted))
     return {"lines": len(lines), "counts": counts, "passages": chosen}
+
+
+def in_lines(text: str) -> str:
+    """A text whose paragraphs are broken into lines that a passage can hold."""
+    return "\n".join(
+        line for whole in text.split("\n") for line in textwrap.wrap(whole, LINE_MAX // 2) or [""]
+    )
 
 
 def _terms(line: str, wanted: frozenset[str]) -> list[str]:

@@ -30,6 +30,7 @@ def report(
     *,
     plan: Mapping[str, Any],
     read: int,
+    pages: int,
     notes: int,
     terms: Sequence[str],
     citations: Sequence[Mapping[str, Any]],
@@ -39,7 +40,7 @@ def report(
 ) -> str:
     """The Markdown text; `answer` is {} where no model was asked."""
     parts = [f"# {escaped(title_of(question))}", f"> {escaped(question)}"]
-    parts += [_opening(plan, read, notes, terms)]
+    parts += [_opening(plan, read, pages, notes, terms)]
     if answer:
         parts += ["## Answer", *_answer(answer)]
     parts += ["## What the sources say"]
@@ -55,7 +56,9 @@ def report(
     return "\n\n".join(parts) + "\n"
 
 
-def _opening(plan: Mapping[str, Any], read: int, notes: int, terms: Sequence[str]) -> str:
+def _opening(
+    plan: Mapping[str, Any], read: int, pages: int, notes: int, terms: Sequence[str]
+) -> str:
     packages = [
         f"{escaped(one['name'])} {escaped(one['version'])} ({escaped(one['why'])})"
         for one in plan["packages"]
@@ -65,7 +68,9 @@ def _opening(plan: Mapping[str, Any], read: int, notes: int, terms: Sequence[str
     more = len(packages) - SKIPPED_SHOWN
     named = ", ".join(packages[:SKIPPED_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
     words = ", ".join(escaped(term) for term in terms)
-    return f"Read {_counted(read, 'source')} of {named}; {_counted(notes, 'passage')} on: {words}."
+    web = f" and {_counted(pages, 'web page')}" if pages else ""
+    what = f"{_counted(read, 'source')} of {named}{web}"
+    return f"Read {what}; {_counted(notes, 'passage')} on: {words}."
 
 
 def _counted(number: int, what: str) -> str:
@@ -88,6 +93,8 @@ def _answer(answer: Mapping[str, Any]) -> list[str]:
 def _citation(citation: Mapping[str, Any]) -> list[str]:
     where = f" in `{_plain(citation['where'])}`" if citation["where"] else ""
     of = f"{citation['package']} {citation['version']}" if citation["package"] else "your file"
+    if citation.get("at"):
+        of = f"web page, read {citation['at'][:16].replace('T', ' ')} UTC; lines of its text"
     heading = f"### {citation['number']}. {escaped(place_of(citation))}"
     # The fence must be longer than any in the passage.
     runs = re.findall(r"`+", citation["text"])

@@ -13,7 +13,9 @@ Note = dict[str, Any]
 
 
 def _input(title: str, description: str, **extra: Any) -> Any:
-    shape = {name: extra.pop(name) for name in ("min_length", "ge", "le") if name in extra}
+    shape = {
+        name: extra.pop(name) for name in ("min_length", "max_length", "ge", "le") if name in extra
+    }
     return Field(title=title, description=description, json_schema_extra=extra or None, **shape)
 
 
@@ -42,6 +44,14 @@ class DeepResearch(State):
             **{"x-gatepost": "artifact"},
         ),
     ] = None
+    pages: Annotated[
+        list[str],
+        _input(
+            "Web pages",
+            "Addresses to read as well, each if a policy lets this agent read its host.",
+            max_length=20,
+        ),
+    ] = []
     at_most: Annotated[
         int, _input("Sources to read", "The most promising first.", ge=1, le=10_000)
     ] = 500
@@ -52,6 +62,8 @@ class DeepResearch(State):
     notes: Annotated[list[Note], Append(), _result("Notes")] = []
     counts: Annotated[dict[str, int], _result("Sources that hold a word")] = {}
     skipped: Annotated[list[str], Append(), _result("Not read")] = []
+    web: Annotated[list[dict[str, Any]], _result("Web pages read")] = []
+    not_browsed: Annotated[list[str], _result("Web pages not read")] = []
     citations: Annotated[list[Note], _result("Citations")] = []
     answer: Annotated[dict[str, Any], _result("Answer")] = {}
     report: Annotated[dict[str, Any], _result("Report")] = {}

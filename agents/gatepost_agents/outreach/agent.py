@@ -1,4 +1,7 @@
-"""The researcher: find -> research, then it hands over to the writer."""
+"""The researcher: find -> look_up, then it hands over to the writer.
+
+A company's website is looked up where the table has it and a policy lets the agent read its host.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ from typing import Any, Literal
 
 from gatepost import END, Context, Graph
 
+from ..deep_research.terms import terms_of
+from ..language.web import read_page
 from ..payments.table import read
-from .companies import DATA, SAMPLE
+from .companies import DATA, SAMPLE, address_of, facts_of
 from .companies import find as find_companies
 from .state import Outreach, Ref
 
@@ -23,8 +28,10 @@ graph = Graph(
 )
 
 
-def after_finding(state: Outreach) -> Literal["hand_over", "__end__"]:
-    """Without a company there is nothing to write."""
+def after_finding(state: Outreach) -> Literal["look_up", "hand_over", "__end__"]:
+    """Without a company there is nothing to write, without a website nothing to look up."""
+    if any(lead["website"] for lead in state.leads):
+        return "look_up"
     return "hand_over" if state.leads else END
 
 
@@ -61,6 +68,37 @@ def find(state: Outreach, ctx: Context) -> dict[str, Any]:
         "set_aside": result["set_aside"],
         "outcome": "" if result["leads"] else "No company fits that can be written to.",
         "log": [text],
+    }
+
+
+@graph.node(then="hand_over", label="Look the companies up")
+def look_up(state: Outreach, ctx: Context) -> dict[str, Any]:
+    """Read the websites of the companies; what a page says of the search becomes a fact."""
+
+    def find_facts(text: str, looking_for: str, url: str) -> list[dict[str, str]]:
+        return facts_of(text, terms_of(looking_for), url=url)
+
+    leads, pages = [], []
+    for lead in state.leads:
+        page, why = read_page(ctx, address_of(lead["website"])) if lead["website"] else (None, "")
+        if page is None:
+            leads.append(lead)
+            if why:
+                ctx.think(f"{lead['company']} was not looked up. {why}")
+                pages.append({"company": lead["company"], "refused": why})
+            continue
+        facts = ctx.activity(find_facts, page.text, state.looking_for, page.address)
+        leads.append({**lead, "facts": [*lead["facts"], *facts]})
+        pages.append({
+            "company": lead["company"], "url": page.address, "sha256": page.sha256, "at": page.at,
+            "facts": len(facts),
+        })  # fmt: skip
+        ctx.think(f"{page.address} says {len(facts):,} things about what you look for.")
+    read = sum("url" in page for page in pages)
+    return {
+        "leads": leads,
+        "pages": pages,
+        "log": [f"Looked up {read:,} of {len(pages):,} websites."],
     }
 
 

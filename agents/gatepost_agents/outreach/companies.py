@@ -22,8 +22,10 @@ FIELDS = (
     Field("country", ("land", "nation"), optional=True),
     Field("employees", ("staff", "size", "headcount", "mitarbeiter"), optional=True),
     Field("about", ("description", "what they do", "beschreibung"), optional=True),
+    Field("website", ("web", "url", "homepage", "web site", "webseite"), optional=True),
     Field("allowed", ("contact allowed", "may contact", "consent", "opt in"), optional=True),
 )
+LINE_MAX, LINES_MAX = 300, 2  # of a page, as facts
 WEIGHTS = {"industry": 3, "about": 2, "city": 2, "country": 2, "company": 1}
 
 Lead = dict[str, Any]
@@ -39,9 +41,9 @@ def find(
 ) -> dict[str, Any]:
     """{"companies", "leads": [lead], "set_aside": [{"line", "company", "why"}], "terms"}.
 
-    A lead: {"company", "mail", "contact", "line", "score", "why": [text], "facts": [fact]}, the
-    best first; a fact: {"field", "column", "text"} of the same line. What fits and cannot or must
-    not be written to is set aside. Raises MissingColumn and UnusableSetting.
+    A lead: {"company", "mail", "contact", "website", "line", "score", "why": [text], "facts":
+    [fact]}, the best first; a fact: {"field", "column", "text"} of the same line. What fits and
+    cannot or must not be written to is set aside. Raises MissingColumn and UnusableSetting.
     """
     places = columns(table, FIELDS, named or {})
     terms = terms_of(looking_for)
@@ -64,12 +66,12 @@ def find(
         facts = [
             {"field": field, "column": table.header[at], "text": cells[field]}
             for field, at in places.items()
-            if field not in ("mail", "contact", "allowed") and cells[field]
+            if field not in ("mail", "contact", "website", "allowed") and cells[field]
         ]
         leads.append({
             "company": cells["company"], "mail": cells["mail"],
             "contact": cells.get("contact", ""), "line": line,
-            "score": score, "why": why, "facts": facts,
+            "website": cells.get("website", ""), "score": score, "why": why, "facts": facts,
         })  # fmt: skip
     leads.sort(key=lambda lead: (-lead["score"], lead["line"]))
     return {
@@ -104,3 +106,20 @@ def _refusal(cells: Mapping[str, str], refused: set[str], mails: set[str]) -> st
     if cells["mail"].casefold() in mails:
         return "another line has the same mail address"
     return ""
+
+
+def address_of(website: str) -> str:
+    """The address of a page; a table often leaves https:// out."""
+    return website if "://" in website else f"https://{website}"
+
+
+def facts_of(text: str, terms: Sequence[str], *, url: str) -> list[dict[str, str]]:
+    """The lines of a company's page that hold most of the terms, as facts; word for word."""
+    wanted, held = frozenset(terms), []
+    for number, line in enumerate(text.split("\n")):
+        terms_held = {term for word in words_of(line) if (term := term_of(word)) in wanted}
+        if terms_held and len(line) <= LINE_MAX:
+            held.append((-len(terms_held), number, line))
+    return [
+        {"field": "website", "column": url, "text": line} for _, _, line in sorted(held)[:LINES_MAX]
+    ]

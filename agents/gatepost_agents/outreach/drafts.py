@@ -7,7 +7,7 @@ from typing import Any
 
 SUBJECT_MAX = 120
 BODY_MAX = 4_000
-FACTS = ("about", "industry", "city")
+FACTS = ("website", "about", "industry", "city")
 
 
 def draft(lead: Mapping[str, Any], *, offer: str, sender: str, body: str = "") -> dict[str, str]:

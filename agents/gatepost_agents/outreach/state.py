@@ -43,8 +43,8 @@ class Outreach(State):
         Ref | None,
         _input(
             "Your companies",
-            "CSV with a header: company, mail, contact, industry, city, country, about. Default: "
-            "a sample of made-up companies.",
+            "CSV with a header: company, mail, contact, industry, city, country, about, website "
+            "(read if a policy lets this agent). Default: a sample of made-up companies.",
             **{"x-gatepost": "artifact"},
         ),
     ] = None
@@ -60,6 +60,7 @@ class Outreach(State):
     source: Annotated[dict[str, Any], _result("What was read")] = {}
     leads: Annotated[list[Row], _result("Companies")] = []
     set_aside: Annotated[list[Row], _result("Set aside")] = []
+    pages: Annotated[list[Row], _result("Web pages")] = []
     log: Annotated[list[str], Append(), _result("Log")] = []
     outcome: Annotated[str, _result("Outcome")] = ""
 

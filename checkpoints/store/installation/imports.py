@@ -36,10 +36,10 @@ from checkpoints.tables.columns import (
 from ..activities import NAMING_V, WRITTEN, as_written, name_activity, seal_of
 from ..cursors import bring_cursors
 from ..keyframes import keep_state
-from ..overview.figures import note_brought_in
 from ..starts import ROW_DEFAULTS, insert_thread
 from ..statement.moves import Move, NewCheckpoint, NewEvent, first_checkpoint, perform
 from ..statement.searchable import column_at
+from .imported_figures import note_figures
 
 DESCRIPTION_MAX = 20_000
 LOST = "It was at work when the thread was exported; nobody here knows whether it happened."
@@ -133,7 +133,7 @@ def import_thread(
                 "ON CONFLICT DO NOTHING",
                 (row["id"], log.received[ref], ref),
             )
-    note_brought_in(row["id"], workspace=workspace)
+    note_figures(row["id"], workspace=workspace)
 
 
 def note_import(thread: UUID, *, data: Mapping[str, Any], actor: str) -> None:

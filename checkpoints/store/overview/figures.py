@@ -25,7 +25,6 @@ SQL: Final = sql_file(
     __file__,
     counted=figures.SQL.counted,
     first=figures.SQL.first,
-    turns=figures.TURNS,
     not_set_aside=not_set_aside("figures", "u.id"),
 )
 # An hour or a day is added up so long after its end: what was committed late is in it.
@@ -51,12 +50,6 @@ class Turn:
             return False
         self.at = now + self.seconds
         return True
-
-
-def note_brought_in(thread: UUID, *, workspace: UUID) -> None:
-    """Note what a thread from elsewhere adds to hours and days that may be added up already."""
-    with connection.cursor() as cursor:
-        cursor.execute(SQL.note_brought_in, {"thread": thread, "workspace": workspace})
 
 
 def fold_due() -> int:

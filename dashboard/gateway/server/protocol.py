@@ -146,8 +146,12 @@ async def _read_resource(
     answer = await _api(ctx)(call)
     if not answer.is_done:
         raise MCPError(types.INVALID_PARAMS, str(answer.data["detail"]), answer.data)
-    text = json.dumps(answer.data, ensure_ascii=False)
-    contents = types.TextResourceContents(uri=uri, mime_type=resources.MEDIA_TYPE, text=text)
+    contents = resources.contents_of(uri, answer.data)
+    if contents is None:
+        size = answer.data["size"]
+        raise MCPError(
+            types.INVALID_PARAMS, f"The file has {size:,} bytes; read it with the tool `read_file`."
+        )
     return types.ReadResourceResult(contents=[contents])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.contract.example_calls import EITHER, OPERATOR, Call, next_node, on_thread
+from tests.contract.example_calls import EITHER, OPERATOR, Call, next_node, on_thread, with_file
 from tests.contract.world import World
 
 EXAMPLES: dict[str, Callable[[World], Call]] = {
@@ -25,6 +25,16 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_checkpoints_retrieve": lambda w: on_thread(w.ended, query={"limit": "2"}),
     "threads_events_retrieve": lambda w: on_thread(w.ended, query={"after": "1", "limit": "3"}),
     "threads_activities_retrieve": lambda w: on_thread(w.ended),
+    "threads_files_retrieve": lambda w: on_thread(w.ended, query={"limit": "2"}),
+    "threads_files_retrieve_2": lambda w: Call(
+        {"thread_id": str(w.ended), "sha256": with_file(w.ended)}, query={"length": "3"}
+    ),
+    "threads_add_file": lambda w: on_thread(
+        w.ended,
+        body={"name": "notes.txt", "text": "Ask the north first."},
+        who=OPERATOR,
+        status=201,
+    ),
     "threads_diff_retrieve": lambda w: on_thread(w.ended, query={"from": str(w.first)}),
     "threads_rename": lambda w: on_thread(w.queued, body={"title": "October"}, who=OPERATOR),
     "threads_pause": lambda w: on_thread(

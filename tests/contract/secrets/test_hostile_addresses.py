@@ -38,6 +38,7 @@ from workers.authoring.language_models import Request
 from workers.language.configuration import Configured
 from workers.language.endpoints import WireEndpoint
 from workers.language.providers import ProviderEndpoint
+from workers.step import web_pages
 from workers.tracing.exporter import Delivery
 from workers.tracing.otlp import OtlpExporter
 
@@ -108,6 +109,8 @@ def test_no_way_leads_inside(cast: Cast, inside: Any, host: str) -> None:
                 channels.stamp(authority, _anchor())
         with pytest.raises(StepFailed):
             Configured()(Request((), model=f"openai:m@{url}#SHOP_KEY"))
+        with pytest.raises((web_pages.NotRead, httpx2.HTTPError)):
+            web_pages.read_page(url, networks=(), may_read=lambda _: True)
     assert connections == []
 
 

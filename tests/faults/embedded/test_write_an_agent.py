@@ -24,9 +24,12 @@ from typing import Any
 
 import pytest
 
+from approvals.policies.conditions import condition as condition_of
+from approvals.policies.matches import values_of
 from checkpoints.errors import GatepostError
 from gatepost_command import PACKAGES, __version__
 from tests.faults.embedded.helpers import ROOT, clean_environment, free_port, wait_until
+from tests.support.web_site import LOOPBACK, site
 from tests.unit.dashboard.command_list import COMMANDS
 from workers.authoring.graph import Graph
 from workers.authoring.language_models import Request, used
@@ -171,6 +174,29 @@ def test_the_order_of_the_page_is_shipped_once_it_is_paid() -> None:
     paid = plays.play(signals={"payment.settled": {"amount": "9.50"}})
     assert paid.state["outcome"] == "shipped for 9.50"
     assert plays.play().state["outcome"] == "cancelled: not paid in time"
+
+
+@pytest.mark.requirement("F12")
+def test_the_shop_of_the_page_is_looked_up_where_the_policy_of_the_page_lets_it(
+    settings: Any,
+) -> None:
+    graph = module_of("opening_hours").graph
+    refused = Harness(graph).play({"website": "https://www.alder-bakery.example/"})
+    assert "is off for this agent" in refused.state["outcome"]
+    settings.GATEPOST_WEB_NETWORKS = [LOOPBACK]
+    texts = HOWTO.read_text().split("```text\n")
+    text = next(one for one in texts if one.startswith("tool == 'web.read'"))
+    with site() as there:
+        text = text.partition("\n")[0].replace("www.alder-bakery.example", there.host)
+
+        def policy(facts: Any) -> Rule | None:
+            holds = condition_of(text).holds(values_of(facts))
+            return Rule("allow", "pages@1", "Pages", Terms()) if holds else None
+
+        url = there.put("/", "<title>Alder Bakery</title><p>Open from six to ten.<p>Imprint")
+        played = Harness(graph, policy=policy).play({"website": url})
+    assert played.state["hours"] == ["Open from six to ten."]
+    assert played.state["outcome"].startswith("Alder Bakery, read at 20")
 
 
 def test_the_model_of_the_page_speaks_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ JUDGED = {
     "workers/language/configuration.py": "models",
     "workers/language/providers.py": "models",
     "workers/language/transport.py": "models",
+    "workers/step/web_pages.py": "pages that agents read",
     "workers/tracing/otlp.py": "the collector of spans",
 }
 # What of them is built here, over connections of the rule; the others build nothing of their own.
@@ -43,6 +44,7 @@ BUILT = {
         "requests.adapters.HTTPAdapter",
     },
     "dashboard/gateway/upstream/streamable_http.py": {"httpx2.AsyncClient"},
+    "workers/step/web_pages.py": {"httpx2.Client"},
     "workers/language/providers.py": {"pydantic_ai.providers.infer_provider_class"},
 }
 # Named by the person who runs the installation, and called as named.

@@ -17,6 +17,7 @@ from dashboard.kit.api.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
 from dashboard.kit.filters import taking
 from dashboard.kit.shapes import requests
 from dashboard.kit.shapes.texts import Id, NotBlank, Title
+from dashboard.threads.files import PIECE, PIECE_MAX, READ_MAX
 from dashboard.threads.fork import Fork as ForkInput
 from dashboard.threads.reveal import Reveal as RevealInput
 from dashboard.threads.roll_back import RollBack as RollBackInput
@@ -109,6 +110,31 @@ class Events(OneThread):
     after: Annotated[int, Field(ge=0, le=SEQ_MAX)] = 0
     kind: Text = Field("", description="Kinds or nouns, by commas.")
     limit: Limit = 50
+
+
+class Files(OneThread):
+    """Files of the state at a checkpoint, and files that the thread stored."""
+
+    checkpoint: Id | None = Field(None, description="Another one than the head.")
+    after: Annotated[int, Field(ge=0, le=SEQ_MAX)] = Field(
+        0, description="`next_after` of the page before."
+    )
+    limit: Limit = 50
+
+
+class ReadFile(OneThread):
+    """A piece of a file of the thread."""
+
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = Field(
+        description="`$artifact` of a reference, or `sha256` of a stored file."
+    )
+    checkpoint: Id | None = Field(
+        None, description="Where a state refers to it, if it is another one than the head."
+    )
+    offset: Annotated[int, Field(ge=0, le=READ_MAX)] = Field(
+        0, description="`next_offset` of the piece before."
+    )
+    length: Annotated[int, Field(ge=1, le=PIECE_MAX)] = PIECE
 
 
 class Wait(OneThread):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dashboard.kit.shapes.previews import SecondPersonAsked
+from dashboard.threads.files import ADD_FILE, FileList, FilePiece
 from dashboard.threads.fork import ForkPreview
 from dashboard.threads.input import INPUT
 from dashboard.threads.reveal import RevealedChannel
@@ -95,6 +96,36 @@ TOOLS: Final = (
         "or when it begins.",
         effect="adds",
         address="signals",
+    ),
+    Tool(
+        "files",
+        "List files",
+        "List the files of a thread: those that its state refers to, and those that it stored, "
+        "oldest first. `read_file` reads one.",
+        arguments.Files,
+        (FileList,),
+        ("read",),
+        reading("threads/{thread}/files/", "checkpoint", "after", "limit"),
+        effect="reads",
+    ),
+    Tool(
+        "read_file",
+        "Read a file",
+        "Read a file of a thread, a piece at a time: `text` where the bytes are UTF-8, else "
+        "`base64`. Continue at `next_offset`; it is null at the end.",
+        arguments.ReadFile,
+        (FilePiece,),
+        ("read",),
+        reading("threads/{thread}/files/{sha256}/", "checkpoint", "offset", "length"),
+        effect="reads",
+    ),
+    declared(
+        ADD_FILE,
+        "Add a file",
+        "Add a file to a thread, as `text` or `base64`. The answer is the reference that input "
+        "and state take; the state itself stays as it is.",
+        effect="adds",
+        address="files",
     ),
     Tool(
         "reveal",

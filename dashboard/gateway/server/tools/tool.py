@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from dashboard.documents.answer_json import Answer, schema_of
 
 from .arguments import Arguments
 from .calls import Api, ApiAnswer, ApiCall
+
+# Arguments that stand in the address of a call.
+PLACES: Final = ("thread", "approval", "memory", "sha256")
 
 type Perform = Callable[[Any, Api], Awaitable[ApiAnswer]]
 type Effect = Literal["reads", "adds", "changes"]
@@ -74,6 +77,4 @@ def query_of(args: Arguments, names: Sequence[str]) -> dict[str, str]:
 
 
 def _filled(path: str, args: Arguments) -> str:
-    return path.format(
-        **{name: getattr(args, name, "") for name in ("thread", "approval", "memory")}
-    )
+    return path.format(**{name: getattr(args, name, "") for name in PLACES})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode, b64encode
 from typing import Any
 from uuid import uuid4
 
@@ -48,7 +49,7 @@ async def test_clients_of_both_eras_find_the_same(server: Server, mode: str) -> 
                 assert schema["type"] == "object"
         assert (await client.list_resources()).resources == []
         templates = (await client.list_resource_templates()).resource_templates
-        assert [one.name for one in templates] == ["state", "approval"]
+        assert [one.name for one in templates] == ["state", "files", "file", "approval"]
 
 
 def test_an_encrypted_channel_is_read_by_who_may(server: Server) -> None:
@@ -83,7 +84,8 @@ def test_a_service_sends_a_signal_and_nothing_else(server: Server, agent: str) -
     async def walk() -> None:
         async with connected(server.url, made) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            assert tools == {"list", "get", "events", "wait", "load_state", "signal"}
+            reads = {"list", "get", "events", "wait", "files", "read_file", "load_state", "recall"}
+            assert tools == {*reads, "signal"}
             sent = await use(client, "signal", thread=thread, name="settled", value={"n": 1})
             assert [(s["name"], s["value"]) for s in sent["signals"]] == [("settled", {"n": 1})]
 
@@ -130,6 +132,53 @@ async def test_a_rollback_is_told_before_it_is_done(server: Server, agent: str) 
             assert (await read(client, uri))["state"] == {"n": n}
 
 
+@pytest.mark.requirement("F11")
+async def test_files_of_a_thread_are_added_listed_and_read(server: Server, agent: str) -> None:
+    text = "ä" * 200_000  # two pieces, a character across their border
+    async with connected(server.url, server.operator.token) as client:
+        thread = (await use(client, "start", agent=agent, input={"goal": "delays"}))["id"]
+        ref = await use(client, "add_file", thread=thread, name="north.txt", text="x" + text)
+        listed = await use(client, "files", thread=thread)
+        assert [(one["name"], one["node"]) for one in listed["stored"]] == [("north.txt", "")]
+        of_file = {"thread": thread, "sha256": ref["$artifact"], "length": 262_144}
+        first = await use(client, "read_file", **of_file)
+        second = await use(client, "read_file", **of_file, offset=first["next_offset"])
+        assert (first["text"] + second["text"], second["next_offset"]) == ("x" + text, None)
+        # As resources: the list, a small file as it is, and a large one refused with the way to it.
+        url = f"gatepost://threads/{thread}/files"
+        assert (await read(client, url))["stored"] == listed["stored"]
+        with pytest.raises(MCPError, match="read it with the tool `read_file`"):
+            await client.read_resource(f"{url}/{ref['$artifact']}")
+        raw = b"\x89PNG\0"
+        small = await use(
+            client, "add_file", thread=thread, name="a.png", base64=b64encode(raw).decode()
+        )
+        (contents,) = (await client.read_resource(f"{url}/{small['$artifact']}")).contents
+        assert (contents.mime_type, b64decode(contents.blob)) == ("image/png", raw)
+        large = b64encode(bytes(1_048_577)).decode()
+        problem = await refused(client, "add_file", thread=thread, name="a", base64=large)
+        assert problem["status"] == 413
+        problem = await refused(client, "read_file", thread=UNKNOWN, sha256=ref["$artifact"])
+        assert problem["status"] == 404
+
+
+@pytest.mark.requirement("F11")
+def test_a_token_that_only_reads_adds_no_file(server: Server, agent: str) -> None:
+    operator = get_user_model().objects.get(username="operator")
+    made = tokens.make(operator, made_by="user:0", scopes=["read"])[1]
+    version = queries.agent(agent, workspace=queries.default_workspace()).id
+    thread = str(scene.start(queries.default_workspace(), version))
+
+    async def walk() -> None:
+        async with connected(server.url, made) as client:
+            assert "add_file" not in {tool.name for tool in (await client.list_tools()).tools}
+            problem = await refused(client, "add_file", thread=thread, name="a.txt", text="x")
+            assert problem["status"] == 403
+            assert (await use(client, "files", thread=thread))["stored"] == []
+
+    asyncio.run(walk())
+
+
 async def test_many_wait_while_others_are_answered(server: Server, agent: str) -> None:
     """Waits hold no worker and no connection: there are more of them than either."""
     n_waits = 60
@@ -168,6 +217,7 @@ async def test_a_wait_ends_without_news(server: Server, agent: str) -> None:
         ("save_state", {"name": " ", "state": {}}, "$.name", 422),
         ("save_state", {"name": "x", "state": []}, "$.state", 422),
         ("load_state", {"name": "x", "number": -1}, "$.number", 422),
+        ("read_file", {"thread": str(uuid4()), "sha256": "A" * 64}, "$.sha256", 422),
     ],
 )
 async def test_refusals_carry_the_path_of_the_api(

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from gatepost import Rule, Terms
 from gatepost_agents.deep_research.agent import graph
+from tests.support.web_site import LOOPBACK, site
 from tests.unit.agents.deep_research.citations import check_each
 from workers.authoring.language_models import Reply, Request
 from workers.testing.harness import Harness, Played
@@ -171,3 +173,50 @@ def test_a_lost_worker_costs_no_note_and_reads_no_source_twice(folder: Path, n: 
     counter = Counter(json.dumps(a.args["args"][0]["file"]) for a in reads(thread))
     assert set(counter.values()) == {1}
     assert {a.attempts for a in reads(thread)} == {1}
+
+
+def let(host: str) -> Any:
+    """The policy of a play that lets it read one host."""
+
+    def policy(facts: Any) -> Rule | None:
+        is_it = facts.tool == "web.read" and facts.args["host"] == host
+        return Rule("allow", "pages@1", "Pages", Terms()) if is_it else None
+
+    return policy
+
+
+@pytest.mark.requirement("F12")
+def test_web_pages_are_read_where_a_policy_lets_it_and_cited(folder: Path, settings: Any) -> None:
+    settings.GATEPOST_WEB_NETWORKS = [LOOPBACK]
+    with site() as there, site() as other:
+        page = there.put("/retry", "<h1>Celery</h1><p>Celery can retry a task: a retry of a task "
+                         "of Celery is a new message of the same task.")  # fmt: skip
+        unread = other.put("/", "<p>Celery retry task</p>")
+        thread = Harness(graph, policy=let(there.host)).play(
+            {"question": QUESTION, "at_most": 3, "pages": [page, unread]}
+        )
+    assert thread.status == "waiting", thread
+    assert (there.hits.total(), other.hits.total()) == (1, 0)
+    [seen] = thread.state["web"]
+    assert (seen["url"], len(seen["sha256"])) == (page, 64)
+    cited = [c for c in thread.state["citations"] if c["file"] == page]
+    assert cited
+    assert "a new message" in cited[0]["text"]
+    text = thread.file(thread.state["report"]["markdown"]).decode().replace("\\", "")
+    assert "1 web page" in text
+    assert "web page, read " in text
+    # What was not read says why: in the thoughts, and in the report.
+    [why] = thread.state["not_browsed"]
+    assert "is off for this agent" in why
+    assert why in thread.thoughts
+    assert other.host in text
+
+
+@pytest.mark.requirement("F12")
+def test_without_a_policy_it_says_plainly_that_the_web_is_off(folder: Path) -> None:
+    thread = Harness(graph).play({**FEW, "at_most": 3, "pages": ["https://docs.example/"]})
+    assert thread.status == "waiting", thread
+    assert thread.state["web"] == []
+    assert "Reading the web is off for this agent" in thread.state["not_browsed"][0]
+    text = thread.file(thread.state["report"]["markdown"]).decode()
+    assert "Reading the web is off for this agent" in text

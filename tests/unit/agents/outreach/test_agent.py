@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from gatepost import Rule, Terms
 from gatepost_agents.outreach.agent import graph
 from gatepost_agents.outreach.companies import DATA, SAMPLE
 from gatepost_agents.outreach.mail import UnusableAddress, message
 from gatepost_agents.outreach.writer import graph as writer
+from tests.support.web_site import LOOPBACK, site
 from workers.authoring.language_models import Reply, Request
 from workers.testing.harness import Edit, Harness, Played, Reject
 
@@ -36,7 +38,8 @@ def outbox(tmp_path: Path, settings: Any) -> Path:
 def play(text: str = "", model: Any = None, decide: Any = None, **more: Any) -> tuple[Any, Played]:
     """(the researcher's thread, the writer's)."""
     stop_after = more.pop("stop_after", None)
-    harness = Harness(graph, agents=[writer], stop_after=stop_after)
+    policy = more.pop("policy", None)
+    harness = Harness(graph, agents=[writer], stop_after=stop_after, policy=policy)
     values = WISHES | more
     if text:
         raw = text.encode()
@@ -200,3 +203,42 @@ def test_a_lost_worker_finds_once_and_sends_once(outbox: Path, n: int) -> None:
     assert len(mails(outbox)) == len(list(outbox.iterdir())) == 2
     assert [a.attempts for a in first.activities if a.tool == "read_companies"] == [1]
     assert first.kinds.count("thread.handed_off") == 1
+
+
+COMPANIES = (
+    "company,mail,industry,city,website\n"
+    "Elm Bakery,elm@elm.example,bakery,Hamburg,{website}\n"
+    "Oak Bakery,oak@oak.example,bakery,Hamburg,\n"
+)
+
+
+@pytest.mark.requirement("F12")
+def test_a_lead_is_looked_up_where_a_policy_lets_it(outbox: Path, settings: Any) -> None:
+    settings.GATEPOST_WEB_NETWORKS = [LOOPBACK]
+    with site() as there:
+        website = there.put("/", "<p>Our bakeries in Hamburg deliver before six.</p><p>Imprint</p>")
+        text = COMPANIES.format(website=website)
+
+        def policy(facts: Any) -> Rule | None:
+            is_it = facts.tool == "web.read" and facts.args["host"] == there.host
+            return Rule("allow", "pages@1", "Pages", Terms()) if is_it else None
+
+        first, second = play(text, policy=policy)
+    elm, oak = first.state["leads"]
+    [fact] = [fact for fact in elm["facts"] if fact["field"] == "website"]
+    line = "Our bakeries in Hamburg deliver before six."
+    assert fact == {"field": "website", "column": website, "text": line}
+    assert [fact["field"] for fact in oak["facts"]] == ["company", "industry", "city"]
+    [page] = first.state["pages"]
+    assert (page["company"], page["url"], page["facts"]) == ("Elm Bakery", website, 1)
+    assert "deliver before six" in second.state["drafts"][0]["body"]
+    assert there.hits == {"/": 1}
+
+
+@pytest.mark.requirement("F12")
+def test_a_lead_that_is_not_looked_up_says_so(outbox: Path) -> None:
+    first, second = play(COMPANIES.format(website="elm.example"))
+    [page] = first.state["pages"]
+    assert "Reading the web is off for this agent" in page["refused"]
+    assert any("Elm Bakery was not looked up" in thought for thought in first.thoughts)
+    assert len(second.state["drafts"]) == 2

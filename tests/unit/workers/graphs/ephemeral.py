@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from gatepost import END, Append, Context, Graph, Reply, State, tool
+from gatepost import END, Append, Context, Graph, Reply, Retry, RetryLater, State, tool
 from workers.authoring.language_models import Request
 
 calls: list[str] = []
+busy: list[float] = []  # so many seconds each of the next calls of the model asks to wait
 
 
 class Chat(State):
@@ -16,13 +17,23 @@ class Chat(State):
 
 
 def model(request: Request) -> Reply:
-    """Answer at a known price."""
+    """Answer at a known price, unless it is busy."""
     calls.append(request.text)
+    if busy and (seconds := busy.pop(0)):
+        raise RetryLater(seconds, "Too many requests")
     answer = f"You said {request.text}"
     return Reply(answer, model="echo", tokens_in=3, tokens_out=7, cost="0.01")
 
 
-graph = Graph("chat", Chat, message_channel="messages", durability="ephemeral", ttl=60, model=model)
+graph = Graph(
+    "chat",
+    Chat,
+    message_channel="messages",
+    durability="ephemeral",
+    ttl=60,
+    model=model,
+    retry=Retry(first=0.01, most=0.02),
+)
 
 
 def post_note(text: str, *, key: str) -> str:

@@ -64,6 +64,7 @@ class Chats:
 @pytest.fixture
 def chats(make_bench: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> Chats:
     ephemeral.calls.clear()
+    ephemeral.busy.clear()
     result = Chats(make_bench(ephemeral))
     monkeypatch.setattr(loop, "agents", lambda: result.agents)
     return result
@@ -300,3 +301,120 @@ def test_a_slice_that_is_over_continues_elsewhere_without_a_second_call(
     assert (row.status, row.n_steps) == (S.SUCCEEDED, 2)
     assert len(ephemeral.calls) == called
     assert verify_thread(thread).intact
+
+
+# ---- a model that is busy ------------------------------------------------------------------------
+
+
+def test_a_model_that_is_busy_for_a_moment_is_called_again_in_the_same_turn(chats: Chats) -> None:
+    ephemeral.busy[:] = [0.2, 0.2]
+    began = time.monotonic()
+    thread = chats.start()
+    row = chats.turn(thread)
+    assert time.monotonic() - began >= 0.4
+    assert (row.status, row.tokens) == (S.SUCCEEDED, 10)
+    assert ephemeral.calls == ["hello"] * 3
+    assert chats.bench.kinds(thread) == ["thread.started", "lease.acquired", "thread.succeeded"]
+
+
+def pass_time(seconds: float) -> None:
+    """Let all that is slept and waited for be so much nearer."""
+    for table, column in (("gp_thread", "wake_at"), ("gp_backoff", "until")):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"UPDATE {table} SET {column} = {column} - make_interval(secs => %s)", (seconds,)
+            )
+    store.wake_sleepers(owner="worker:1")
+
+
+def test_a_model_that_is_busy_for_longer_holds_no_worker(chats: Chats) -> None:
+    thread = chats.start()
+    chats.turn(thread)
+    ephemeral.busy[:] = [20.0]
+    began = time.monotonic()
+    row = chats.send_and_work(thread, "more")
+    assert time.monotonic() - began < 5
+    assert row.status is S.SLEEPING
+    assert "asked" in row.status_reason or "Too many requests" in row.status_reason
+    # Nobody takes it before its time; a message that comes meanwhile waits.
+    assert chats.turn(thread).status is S.SLEEPING
+    pass_time(21)
+    row = chats.turn(thread)
+    assert (row.status, row.tokens) == (S.SUCCEEDED, 20)
+    assert ephemeral.calls == ["hello", "more", "more"]
+    contents = [m["content"] for m in chats.state(thread)["messages"]]
+    assert contents == ["hello", "You said hello", "more", "You said more"]
+    assert chats.bench.events(thread)[-1].data["by"] == "user:2"
+    assert chats.bench.kinds(thread)[3:] == [
+        "thread.continued",
+        "thread.slept",
+        "thread.woken",
+        "lease.acquired",
+        "thread.succeeded",
+    ]
+    assert verify_thread(thread).intact
+
+
+def test_a_first_turn_sleeps_as_well(chats: Chats) -> None:
+    ephemeral.busy[:] = [20.0]
+    thread = chats.start()
+    assert chats.turn(thread).status is S.SLEEPING
+    pass_time(21)
+    assert chats.turn(thread).status is S.SUCCEEDED
+    assert verify_thread(thread).intact
+
+
+def test_a_model_that_is_busy_for_too_long_ends_the_turn(chats: Chats) -> None:
+    thread = chats.start()
+    chats.turn(thread)
+    before = chats.state(thread)
+    ephemeral.busy[:] = [300.0]
+    row = chats.send_and_work(thread, "more")
+    assert row.status is S.FAILED
+    assert "can be called again in 300 s" in row.status_reason
+    assert row.status_reason.endswith(SEND_AGAIN)
+    assert chats.state(thread) == before
+
+
+def test_a_step_that_has_called_sleeps_not_since_nothing_is_called_twice(chats: Chats) -> None:
+    thread = chats.start()
+    chats.turn(thread)
+    ephemeral.busy[:] = [0.0, 20.0]
+    row = chats.send_and_work(thread, "twice")
+    assert row.status is S.FAILED
+    assert "can be called again in 20 s" in row.status_reason
+    assert ephemeral.calls == ["hello", "twice", "twice"]
+    # What it called before is on the bill.
+    assert row.tokens == 20
+
+
+def test_attempts_count_across_sleeps(chats: Chats) -> None:
+    ephemeral.busy[:] = [10.0] * 9
+    thread = chats.start()
+    for _ in range(9):
+        row = chats.turn(thread)
+        if row.status is S.FAILED:
+            break
+        assert row.status is S.SLEEPING
+        pass_time(11)
+    assert row.status is S.FAILED
+    assert len(ephemeral.calls) == 5  # as the agent's policy says
+    assert "after 5 attempts" in row.status_reason
+    ephemeral.busy.clear()
+    assert chats.send_and_work(thread, "again").status is S.SUCCEEDED
+
+
+def test_a_message_has_the_time_of_the_server_that_keeps_it(
+    chats: Chats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = chats.start()
+    chats.turn(thread)
+    with copies._valkey() as valkey:
+        before = copies._seconds(valkey.time())
+    with monkeypatch.context() as wrong:
+        wrong.setattr(time, "time", lambda: 1_000.0)  # the web host's clock
+        chats.send(thread, "more")
+    [message] = copies.messages(thread)
+    assert before <= message.at <= before + 30
+    assert (thread, "gatepost") in copies.waiting(older_than_seconds=-1)
+    assert (thread, "gatepost") not in copies.waiting(older_than_seconds=600)
