@@ -44,6 +44,7 @@ GATEPOST_BANK_URL        the bank of `payments`, http://host:port or unix:/path 
 GATEPOST_POLL_SECONDS    how often a page asks by itself (default 5)
 GATEPOST_STUCK_SECONDS   a thread at a new node is stuck after so long without an event (900)
 GATEPOST_STUCK_WAIT_SECONDS  the same of one that waits for people (86400)
+GATEPOST_HOT_LAG_SECONDS an alarm once a step of a hot agent waits so long in the hot store (30)
 GATEPOST_STREAM_SECONDS  how long a stream of events lasts before its client reconnects (3600)
 GATEPOST_RECHECK_SECONDS how often logins and roles of open sockets are checked (default 8)
 GATEPOST_CALL_RESERVE    what a model call without a known bound reserves under a cap (0.05)
@@ -98,6 +99,8 @@ GATEPOST_TRUSTED_PROXIES networks of proxies whose X-Forwarded-For is believed: 
 GATEPOST_HSTS_SECONDS    how long browsers come by https only, where GATEPOST_HTTPS is on (a year)
 GATEPOST_CONTENT_DATABASE_BYTES, GATEPOST_CONTENT_FILE_BYTES
                          from which size a value is kept by reference (16384, 1024)
+GATEPOST_CONTENT_LARGE_BYTES from which size a value of a hot agent lies in a file (262144; 0: none)
+GATEPOST_HOT_STEP_BYTES  a larger step of a hot agent is committed to PostgreSQL (32768)
 GATEPOST_TOKEN_EXPIRES   how long a new API token is good for: 12h, 90d, never (default 90d)
 GATEPOST_IDEMPOTENCY_HOURS how long the answer to an Idempotency-Key is kept (default 24)
 GATEPOST_ANSWER_SECONDS  how long PostgreSQL may leave a statement unanswered before the connection
@@ -154,6 +157,7 @@ GATEPOST_OUTBOX = Path(env("GATEPOST_OUTBOX", default=str(DATA / "outbox")))
 GATEPOST_POLL_SECONDS = env.float("GATEPOST_POLL_SECONDS", default=5.0)
 GATEPOST_STUCK_SECONDS = env.float("GATEPOST_STUCK_SECONDS", default=900.0)
 GATEPOST_STUCK_WAIT_SECONDS = env.float("GATEPOST_STUCK_WAIT_SECONDS", default=86_400.0)
+GATEPOST_HOT_LAG_SECONDS = env.float("GATEPOST_HOT_LAG_SECONDS", default=30.0)
 GATEPOST_STREAM_SECONDS = env.float("GATEPOST_STREAM_SECONDS", default=3600.0)
 GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
@@ -185,6 +189,8 @@ GATEPOST_APPRISE_SCHEMES = env.list("GATEPOST_APPRISE_SCHEMES", default=mail.CHA
 MAILERS = mail.mailers(value("EMAIL_URL"), seconds=GATEPOST_SEND_SECONDS)
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env("GATEPOST_MAIL_FROM", default="") or "gatepost@localhost"
 GATEPOST_CONTENT_DATABASE_BYTES = env.int("GATEPOST_CONTENT_DATABASE_BYTES", default=16 * 1024)
+GATEPOST_CONTENT_LARGE_BYTES = env.int("GATEPOST_CONTENT_LARGE_BYTES", default=256 * 1024)
+GATEPOST_HOT_STEP_BYTES = env.int("GATEPOST_HOT_STEP_BYTES", default=32 * 1024)
 GATEPOST_CONTENT_FILE_BYTES = env.int("GATEPOST_CONTENT_FILE_BYTES", default=1024)
 GATEPOST_UPLOAD_MAX_BYTES = env.int("GATEPOST_UPLOAD_MAX_BYTES", default=2 * 1024**3)
 GATEPOST_BODY_SECONDS = env.float("GATEPOST_BODY_SECONDS", default=20.0)

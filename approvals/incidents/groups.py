@@ -21,7 +21,8 @@ from checkpoints.postgres.sql_files import sql_file
 from checkpoints.signals import board_changed
 from checkpoints.state import deltas
 
-from ..notify.texts.incident_kinds import REASON_MAX
+from .. import outbox
+from ..notify.texts.incident_kinds import LOST, REASON_MAX
 from . import troubles
 from .troubles import Trouble
 
@@ -122,8 +123,17 @@ def _join(alike: Sequence[Trouble]) -> int:
         affected = sum(not row.known or row.had_left for row in state)
         labels = deltas.canonical(_labels(workspace, joining)).decode()
         cursor.execute(SQL.count, (added, affected, labels, incident))
+        if kind == LOST:
+            _raise_alarms(joining)
         _announce(workspace)
     return len(joining)
+
+
+def _raise_alarms(joining: Sequence[Trouble]) -> None:
+    """Put an alarm for each loss in the outbox, beside what subscriptions get of the incident."""
+    for one in joining:
+        data = {"what": one.reason[:REASON_MAX]}
+        outbox.add(LOST, workspace=one.workspace, thread=one.subject, data=data)
 
 
 def _labels(workspace: UUID, joining: Sequence[Trouble]) -> list[str]:

@@ -55,7 +55,7 @@ class Trouble:
 def new_troubles(limit: int = BATCH) -> list[Trouble]:
     """Troubles that are part of no incident; of each workspace and status at most `limit`."""
     params = {"limit": limit, "overlap": OVERLAP, "absence": ABSENCE}
-    rows = fetch_named(SQL.by_status, params) + fetch_named(SQL.others, {"limit": limit})
+    rows = fetch_named(SQL.by_status, params) + fetch_named(SQL.others, params)
     return [
         Trouble(
             row.subject,

@@ -28,7 +28,7 @@ WHERE aside.part = 'incident' AND aside.next_at <= clock_timestamp()
   AND NOT EXISTS (SELECT 1 FROM gp_incident_thread m WHERE m.subject_id = th.id
     AND m.kind = x.kind AND m.since = th.status_since)
 
--- others -- Stuck threads, damaged records and open breakers that are part of no incident yet.
+-- others -- Stuck threads, damaged records, lost steps and open breakers that are part of no incident yet.
 SELECT x.* FROM (
   SELECT th.id AS subject, th.workspace_id AS workspace, th.agent, 'thread.stuck' AS kind, k.reason,
     k.since, th.labels::text AS labels
@@ -44,6 +44,17 @@ SELECT x.* FROM (
   SELECT k.workspace_id, k.workspace_id, '', 'record.damaged', k.what,
     coalesce(k.found_at, k.checked_at), '{}' FROM gp_workspace_verification k WHERE NOT k.intact
   UNION ALL
+  SELECT th.id, th.workspace_id, th.agent, 'steps.lost', l.reason, l.at, th.labels::text
+  FROM (SELECT DISTINCT ON (e.thread_id) e.thread_id, e.at,
+      concat('Checkpoints #', coalesce(e.data ->> 'first', '?'), ' to #',
+        coalesce(e.data ->> 'last', '?'), CASE WHEN e.data ->> 'at_least' = 'true'
+          THEN ' at least, maybe more,' END, ' were lost: ', e.data ->> 'why') AS reason
+    FROM gp_event e WHERE e.kind = 'steps.lost'
+    ORDER BY e.thread_id, e.seq DESC) l
+  JOIN gp_thread th ON th.id = l.thread_id
+  -- A loss has no end: an older one would come again when its incident is dropped.
+  WHERE l.at > clock_timestamp() - make_interval(secs => %(absence)s)
+  UNION ALL
   SELECT b.id, b.workspace_id, coalesce(b.selection ->> 'agent', ''), 'breaker.tripped', b.reason,
     b.opened_at, coalesce(b.selection -> 'labels', '{}')::text
   FROM gp_breaker b WHERE b.closed_at IS NULL) x
@@ -57,6 +68,7 @@ SELECT m.incident_id AS incident, m.subject_id AS subject, m.since, (CASE m.kind
     WHEN 'thread.failed' THEN th.status = 'failed' AND th.status_since = m.since
     WHEN 'thread.attention' THEN th.status = 'attention' AND th.status_since = m.since
     WHEN 'thread.over_budget' THEN th.status = 'paused' AND th.status_since = m.since
+    WHEN 'steps.lost' THEN th.id IS NOT NULL
     WHEN 'thread.stuck' THEN EXISTS (SELECT 1 FROM gp_stuck k WHERE k.thread_id = th.id
       AND k.status_since = th.status_since AND (k.last_seq IS NULL OR k.last_seq = th.last_seq))
     WHEN 'record.damaged' THEN EXISTS (SELECT 1 FROM gp_verification k

@@ -211,16 +211,16 @@ class Past:
         delta = deltas.decode(c.delta)
         if references.PUT not in delta:
             return dict(delta)
-        hashes = references.wanted(references.named(delta[references.PUT]).values())
+        sizes = references.wanted(references.named(delta[references.PUT]).values())
         try:
-            contents = payloads.fetched([self._thread], hashes, agent_version=c.agent_version)
+            contents = payloads.fetched([self._thread], sizes, agent_version=c.agent_version)
             result = references.resolved(delta, contents)
         except ContentAway:
             raise
         except GatepostError as error:
             why = str(error).rstrip(".")
             raise Broken(event.seq, f"checkpoint {c.number} is not whole: {why}") from error
-        for sha in hashes:
+        for sha in sizes:
             self._named.setdefault(sha, event.seq)
         return result
 

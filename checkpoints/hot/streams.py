@@ -95,6 +95,12 @@ def entries_of(thread: UUID, *, at_most: int, after: str = "") -> list[Entry]:
     return [Entry(id.decode(), fields[b"step"]) for id, fields in rows]
 
 
+def newest_entries_of(thread: UUID, *, at_most: int) -> list[Entry]:
+    """The newest entries of a thread's stream, newest first; does not wait for the store."""
+    rows: Any = answer(lambda client: client.xrevrange(_stream(thread), count=at_most), 0)
+    return [Entry(id.decode(), fields[b"step"]) for id, fields in rows]
+
+
 def trim(thread: UUID, *, last: str) -> int:
     """Drop the entries up to `last`, which PostgreSQL has; how many are left."""
     milliseconds, _, counter = last.partition("-")

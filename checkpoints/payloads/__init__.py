@@ -3,5 +3,5 @@
 from .base import Payloads
 from .disk import store_file
 from .files import FilePayloads, thread_folder
-from .placement import fetched, kind_of, moved_out, of_kind
+from .placement import LEAST, fetched, kind_of, moved_out, of_kind
 from .verified import opened, prove

@@ -66,6 +66,14 @@ class FilePayloads:
                         break
         return results
 
+    def stored(self, threads: Sequence[UUID], hashes: Collection[str]) -> set[str]:
+        """Those of the contents that one of the threads has a file of; none is read."""
+        return {
+            sha
+            for sha in hashes
+            if any(default_storage.exists(content_path(thread, sha)) for thread in threads)
+        }
+
     def there(self, threads: Sequence[UUID]) -> bool:
         """Answer True if the storage has a folder of any of these threads."""
         return any(_is_there(thread_folder(thread)) for thread in threads)

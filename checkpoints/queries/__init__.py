@@ -32,6 +32,7 @@ from .anatomy.outputs import (
     outputs_before,
     recorded_at,
 )
+from .anatomy.places import ValuePlace, places_at
 from .code_questions import asking_alike, code_questions
 from .conversations.numbered import (
     idle_numbered,
@@ -61,6 +62,7 @@ from .hot_streams import HotStreamRow, hot_stream
 from .installation.backlog import (
     Unworked,
     clock_steps,
+    duties_held,
     duty,
     expired_leases,
     folders_due,
@@ -99,12 +101,14 @@ from .installation.export import (
 )
 from .installation.faults import (
     Lease,
+    LostSteps,
     failures,
     held_off,
     held_off_longest,
     lease,
     leases_of,
     losses,
+    lost_steps,
 )
 from .installation.fleet import (
     Member,
@@ -123,6 +127,7 @@ from .installation.fleet import (
     same_code,
     workers,
 )
+from .installation.hot_lag import AgentLag, agent_lags, lag_alarm_seconds, late_threads
 from .installation.live_code import WORKER_ALIVE_SECONDS, serving, takeable
 from .installation.model_configurations import config_of, deployed_config
 from .installation.server import DURABILITY, GUARDS, clock, refuses, server, triggers

@@ -163,8 +163,8 @@ def _whole(row: CheckpointRow) -> dict[str, Any]:
     """The delta of a checkpoint with the values that it only names."""
     if references.PUT not in row.delta:
         return row.delta
-    hashes = references.wanted(references.named(row.delta[references.PUT]).values())
-    contents = payloads.fetched([row.thread], hashes, agent_version=row.agent_version_id)
+    sizes = references.wanted(references.named(row.delta[references.PUT]).values())
+    contents = payloads.fetched([row.thread], sizes, agent_version=row.agent_version_id)
     return references.resolved(row.delta, contents)
 
 

@@ -16,7 +16,7 @@ from ..states import EventKind
 from ..tables.readers import record_of
 from ..views import SavedRow, ThreadRow
 
-# The index gp_event_rare holds these kinds and those of `figures` (event_chain.sql).
+# The index gp_event_rare holds these kinds and those of `figures` (migration lost_steps).
 RESUMING = (EventKind.LEASE_TAKEN_OVER, EventKind.THREAD_RETRIED)
 # Of a workspace those of its newest threads are added up, at most this many.
 NEWEST = 2_000

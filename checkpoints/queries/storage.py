@@ -7,7 +7,7 @@ from uuid import UUID
 
 from .. import payloads
 from ..errors import NotFound
-from ..payload_kinds import FILE
+from ..payload_kinds import BY_SIZE, FILE
 from ..postgres.named_rows import fetch_named
 from ..postgres.sql_files import sql_file
 from ..views import StorageRow
@@ -44,7 +44,7 @@ def storage(thread_id: UUID) -> StorageRow:
     counted = result[0]._asdict()
     kind = counted.pop("kind")
     row = StorageRow(**counted)
-    if kind == FILE:
+    if kind in (FILE, BY_SIZE):
         held = payloads.FilePayloads().held(thread_id)
         if held is None:
             return replace(row, files_away=True)

@@ -29,5 +29,6 @@ SELECT th.events, th.checkpoints, n.activities, k.n AS keyframes,
     + {checkpoint}) + n.activities * (coalesce(a.size, 0) + {activity}) + k.size
     + g.size)::bigint AS bytes,
   greatest(th.events, th.checkpoints, n.activities) <= {sample} AS sampled_all, g.n AS contents,
-  (SELECT v.graph ->> 'payloads' FROM gp_agent_version v WHERE v.id = th.agent_version_id) AS kind
+  (SELECT coalesce(v.graph ->> 'payloads', CASE WHEN v.graph ->> 'durability' = 'hot'
+    THEN 'by size' END) FROM gp_agent_version v WHERE v.id = th.agent_version_id) AS kind
 FROM th, e, c, k, a, n, g

@@ -240,6 +240,20 @@ class Digests:
         return self._size
 
     @property
+    def parts(self) -> list[tuple[str, int, str]]:
+        """(channel, bytes, sha256 of its canonical JSON, "" where it is hashed by its parts)."""
+        return [
+            (
+                channel,
+                self._parts[channel].size,
+                self._parts[channel].digest.hex()
+                if self._parts[channel].kind == _Whole.kind
+                else "",
+            )
+            for channel in self._channels()
+        ]
+
+    @property
     def weight(self) -> int:
         """The number of channels and members that are held one by one."""
         return len(self._parts) + sum(

@@ -70,9 +70,10 @@ def moved_out(delta: Mapping[str, Any], limit: int) -> tuple[dict[str, Any], dic
     return {**stored, PUT: put}, contents
 
 
-def wanted(values: Iterable[Any]) -> list[str]:
-    """Hashes of the contents that are needed to fill these values, each once."""
-    return sorted({value.sha256 for value in values if type(value) is Elsewhere})
+def wanted(values: Iterable[Any]) -> dict[str, int]:
+    """{hash: size} of the contents that are needed to fill these values."""
+    sizes = {value.sha256: value.size for value in values if type(value) is Elsewhere}
+    return dict(sorted(sizes.items()))
 
 
 def fill(state: dict[str, Any], contents: Mapping[str, bytes]) -> None:

@@ -9,8 +9,8 @@ from .activities import (
     report_progress,
     start_activity,
 )
-from .buffered_steps import BYTES_MAX as BUFFERED_BYTES_MAX
-from .buffered_steps import encode_step
+from .buffered_steps import CHANNELS_OF, encode_step, waiting_channels
+from .buffered_steps import bytes_max as buffered_bytes_max
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
 from .control import cancel, pause, paused_by_person, rename, resume, retry, skip
@@ -61,6 +61,7 @@ from .installation.stuck import StuckTurns, learn_node_times, note_stuck
 from .installation.sweep import (
     SILENT,
     claim_duty,
+    end_duty,
     forget_duty,
     is_anything_due,
     park_crash_loops,

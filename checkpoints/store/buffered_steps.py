@@ -8,16 +8,19 @@ from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from pydantic_core import from_json, to_json
 
+from ..hot import streams
 from ..queries.states import saved_digests
 from ..records import Work
 from ..state import deltas
 from ..states import EventKind
 from .statement.moves import NewCheckpoint, NewEvent
 
-# A larger step is committed: the hot store keeps all that it holds in memory.
 BYTES_MAX: Final = 32 * 1024
+# Steps that are looked at to say which channels wait in the hot store.
+CHANNELS_OF: Final = 100
 _IDS: Final = ("id", "parent", "parent_thread", "agent_version", "version")
 
 
@@ -34,6 +37,11 @@ class BufferedStep:
     before: list[NewEvent]
     events: list[NewEvent]
     version: UUID
+
+
+def bytes_max() -> int:
+    """Bytes of the largest step that is buffered: the hot store keeps all it holds in memory."""
+    return int(getattr(settings, "GATEPOST_HOT_STEP_BYTES", BYTES_MAX))
 
 
 def encode_step(
@@ -60,6 +68,19 @@ def encode_step(
     entry["before"], entry["events"] = list(map(_as_json, before)), list(map(_as_json, events))
     entry["version"] = work.agent_version
     return to_json(entry, bytes_mode="hex") + b"\n" + delta, len(delta)
+
+
+def waiting_channels(thread: UUID, *, at_most: int = CHANNELS_OF) -> dict[str, int]:
+    """{channel: how many of the newest steps change it} that are in the hot store alone.
+
+    Raises HotStoreAway, without waiting.
+    """
+    counts: dict[str, int] = {}
+    for entry in streams.newest_entries_of(thread, at_most=at_most):
+        delta = decode_step(entry.content).checkpoint.delta
+        for channel in {name for body in delta.values() for name in body}:
+            counts[channel] = counts.get(channel, 0) + 1
+    return counts
 
 
 def decode_step(content: bytes) -> BufferedStep:

@@ -16,6 +16,7 @@ from approvals.anchors import sender
 from approvals.incidents.queries import open_incidents
 from checkpoints import queries
 from checkpoints.breakers.rule import BreakerRow
+from checkpoints.durabilities import HOT
 from checkpoints.queries.code_questions import CodeQuestionRow
 from checkpoints.states import Status
 from checkpoints.views import AtLeast, Page, SavedRow, ThreadRow
@@ -23,7 +24,7 @@ from dashboard.board.filters.address import FILTERS, USUAL, BoardAddress
 from dashboard.fields.shapes import Counter, FilterChip, Hidden, Lane
 from dashboard.identity.people import people
 from dashboard.threads.page.rights import Roles, rights_of
-from dashboard.wording.text import capped
+from dashboard.wording.text import capped, span
 
 from . import alike, board_columns, stuck
 from .feed import Moved, merged, moved
@@ -267,6 +268,13 @@ class BoardPage(BoardAddress):
         read = {str(status): result[status] for status in order}
         return alike.grouped(lanes, read, self.workspace, whole=not self.stop_narrowed)
 
+    @cached_property
+    def behind(self) -> dict[UUID, str]:
+        """{thread: its lag in words} of hot threads whose steps wait too long in the hot store."""
+        hot = [row.id for rows in self._rows.values() for row in rows if row.durability == HOT]
+        late = queries.late_threads(hot)
+        return {thread: f"not stored for {span(lag.seconds)}" for thread, lag in late.items()}
+
     @property
     def chips(self) -> list[tuple[str, str]]:
         """(status, the board without it) of each status that is chosen."""
@@ -375,6 +383,7 @@ def board_lanes(page: BoardPage, roles: Roles) -> dict[str, Any]:
         "problem": page.problem,
         "filter_chips": page.filter_chips,
         "hidden": page.hidden,
+        "behind": page.behind,
     }
 
 

@@ -145,6 +145,11 @@ def _workers(figures: thread_figures.Figures) -> Iterator[Metric]:
         "Steps refused because their worker had lost its lease, up to 100,000.",
         figures.fenced,
     )
+    yield _counter(
+        "step_losses",
+        "Times that the hot store lost steps which were not in the database yet, up to 100,000.",
+        figures.losses,
+    )
     yield _gauge("workers", "Workers that lately answered their canary.", figures.workers)
     yield _gauge("worker_slots", "Slots of those workers.", figures.slots)
     yield _counter(

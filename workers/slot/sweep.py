@@ -27,7 +27,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from approvals import gates
 from approvals.incidents.sweep import IncidentTurns, sweep_incidents
-from approvals.notify.hot_store import announce_filling
+from approvals.notify.hot_store import announce_filling, announce_lag
 from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
 from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
@@ -60,6 +60,7 @@ _incident_turns = IncidentTurns()
 TURNS_TO_REST, PARTS_EVERY = 10, 5
 _figures_turn, _decisions_turn = store.Turn(seconds=10), store.Turn(seconds=10)
 _budgets_turn, _hot_store_turn = store.Turn(seconds=30), store.Turn(seconds=30)
+_lag_turn = store.Turn(seconds=10)
 
 
 def interval_seconds() -> float:
@@ -92,6 +93,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "decisions": lambda: gates.fold_decisions() if _decisions_turn.is_due() else 0,
         "budgets": lambda: announce_budgets(owner=owner) if _budgets_turn.is_due() else 0,
         "hot store": lambda: announce_filling() if _hot_store_turn.is_due() else 0,
+        "hot steps": lambda: announce_lag() if _lag_turn.is_due() else 0,
         "folders": _announce_folders,
         "erased": store.carry_on_erasures,
         "memories": lambda: store.forget_expired_memories(actor=owner),

@@ -121,7 +121,7 @@ class HotLedger:
         )
         if follows and self._may_append and not any(more.values()) and not work.crash_count:
             entry, delta_bytes = store.encode_step(work, checkpoint, before=before, events=events)
-            if len(entry) <= store.BUFFERED_BYTES_MAX:
+            if len(entry) <= store.buffered_bytes_max():
                 self._buffer(checkpoint, entry, delta_bytes)
                 return
         self._settle()

@@ -10,10 +10,11 @@ STUCK: Final = "thread.stuck"
 OVER_BUDGET: Final = "thread.over_budget"
 DAMAGED: Final = "record.damaged"
 BREAKER: Final = "breaker.tripped"
+LOST: Final = "steps.lost"
 # What an incident can be about, the worst first.
-TROUBLES: Final = (DAMAGED, BREAKER, ATTENTION, FAILED, OVER_BUDGET, STUCK)
+TROUBLES: Final = (DAMAGED, LOST, BREAKER, ATTENTION, FAILED, OVER_BUDGET, STUCK)
 # Goes to people during their quiet hours as well.
-HIGH: Final = frozenset({DAMAGED, BREAKER})
+HIGH: Final = frozenset({DAMAGED, LOST, BREAKER})
 
 OPENED: Final = "incident.opened"
 GREW: Final = "incident.grew"

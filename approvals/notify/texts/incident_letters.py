@@ -17,6 +17,7 @@ from .incident_kinds import (
     DAMAGED,
     ESCALATED,
     FAILED,
+    LOST,
     OVER_BUDGET,
     REMINDED,
     STUCK,
@@ -26,6 +27,7 @@ from .letters import LISTED, TRUST, Letter, line, subject
 # What is wrong, as it begins a sentence.
 HEADS: Final = {
     DAMAGED: "Record damaged",
+    LOST: "Steps lost",
     BREAKER: "Stopped by a breaker",
     ATTENTION: "Needs attention",
     FAILED: "Failed",

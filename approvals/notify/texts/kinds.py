@@ -28,9 +28,18 @@ CALLS: Final = frozenset(
     {"approval.requested", "approval.turn", "approval.escalated", "approval.reminder"}
 )
 # What goes to auditors and admins: they look after the record.
-ALARMS: Final = frozenset({"record.damaged", "anchors.late", "hot_store.filling"})
+ALARMS: Final = frozenset(
+    {
+        "record.damaged",
+        "anchors.late",
+        "hot_store.filling",
+        "hot_store.late",
+        "hot_store.drained",
+        "steps.lost",
+    }
+)
 # News that goes to everyone who wants other news: nobody has to choose it.
-GOES_WITH: Final = {"anchors.late": "record.damaged", "hot_store.filling": "record.damaged"}
+GOES_WITH: Final = dict.fromkeys(ALARMS - {"record.damaged"}, "record.damaged")
 # What was spent; it goes to admins, who set budgets, and auditors.
 BUDGETS: Final = frozenset({"budget.reached"})
 # Changes of somebody's own access; it goes to that person, whatever endpoints choose.

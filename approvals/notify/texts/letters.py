@@ -44,11 +44,24 @@ FILLING: Final = (
     "Until it is, each step more brings hot agents nearer to their stop. Nothing that is in "
     "PostgreSQL is in danger."
 )
+LOST: Final = (
+    "The hot store has lost them. Nothing that is in PostgreSQL is affected, and the thread "
+    "continued from there; each effect was recorded there before it happened. Look at the disk of "
+    "the hot store and its log."
+)
+BEHIND: Final = (
+    "Until they are, these steps are in no page and no record, and lost if the disk of the hot "
+    "store is."
+)
+DRAINED: Final = "Nothing more has to be done."
 # Of several alarms the first kind of these is the headline.
 ALARM_TEXTS: Final = {
     "record.damaged": ("A record is damaged", TRUST),
+    "steps.lost": ("Steps of a hot agent were lost", LOST),
     "anchors.late": ("Anchors are not delivered", LATE),
     "hot_store.filling": ("The hot store has to be drained", FILLING),
+    "hot_store.late": ("Steps wait too long in the hot store", BEHIND),
+    "hot_store.drained": ("The hot store is drained again", DRAINED),
 }
 FOOT: Final = (
     "Neither this message nor its link decides anything: sign in, review the request "

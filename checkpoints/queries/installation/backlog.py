@@ -112,6 +112,16 @@ def duty(name: str) -> DutyRow | None:
     return DutyRow(owner, until, float(seconds))
 
 
+def duties_held(prefix: str) -> list[str]:
+    """The duties that somebody has now and whose names begin so."""
+    result = rows(
+        "SELECT name FROM gp_duty WHERE starts_with(name, %s::text) "
+        "AND until > clock_timestamp() ORDER BY name",
+        (prefix,),
+    )
+    return [name for (name,) in result]
+
+
 def expired_leases(*, seconds: float) -> LateRow:
     """Leases that ran out longer ago than `seconds` and that nobody took, of our own workers."""
     return _late(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from checkpoints.errors import NotFound
+from checkpoints.tables.readers import decoded
 
 from ..rows import rows
 
@@ -92,3 +95,23 @@ def held_off_longest() -> float:
         "FROM gp_backoff WHERE until > clock_timestamp()"
     )
     return float(result[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class LostSteps:
+    """A loss of buffered steps, by the event that names it; `data` is {} once it is erased."""
+
+    seq: int
+    at: datetime
+    data: dict[str, Any]
+
+
+def lost_steps(thread_id: UUID, *, workspace: UUID, limit: int = 3) -> list[LostSteps]:
+    """The newest losses of a thread's buffered steps."""
+    result = rows(
+        "SELECT seq, at, data::text FROM gp_event "
+        "WHERE kind = 'steps.lost' AND workspace_id = %s::uuid AND thread_id = %s::uuid "
+        "ORDER BY seq DESC LIMIT %s",
+        (workspace, thread_id, limit),
+    )
+    return [LostSteps(seq, at, decoded(data) or {}) for seq, at, data in result]

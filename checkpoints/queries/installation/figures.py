@@ -18,8 +18,8 @@ from .live_code import NOT_AHEAD, WORKER_ALIVE_SECONDS
 
 WORKSPACES, QUEUES = 1_000, 200
 EVENT_CAP = 100_000
-# The index gp_event_rare holds these kinds and those of `savings` (event_chain.sql).
-FAULTS = (EventKind.LEASE_TAKEN_OVER, EventKind.STEP_FENCED)
+# The index gp_event_rare holds these kinds and those of `savings` (migration lost_steps).
+FAULTS = (EventKind.LEASE_TAKEN_OVER, EventKind.STEP_FENCED, EventKind.STEPS_LOST)
 SQL = sql_file(__file__, workspaces=str(WORKSPACES), not_ahead=NOT_AHEAD)
 _FAULTS = " UNION ALL ".join(
     f"SELECT '{kind}' AS kind, count(*) AS events "
@@ -52,6 +52,7 @@ class Figures:
     queues: tuple[QueueFigures, ...]
     takeovers: int
     fenced: int
+    losses: int
     workers: int
     slots: int
     unswept_seconds: float | None
@@ -75,5 +76,6 @@ def figures() -> Figures:
         queues=tuple(record_of(QueueFigures, row) for row in queues),
         takeovers=faults[str(EventKind.LEASE_TAKEN_OVER)],
         fenced=faults[str(EventKind.STEP_FENCED)],
+        losses=faults[str(EventKind.STEPS_LOST)],
         **fleet._asdict(),
     )

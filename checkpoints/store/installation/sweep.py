@@ -65,6 +65,17 @@ def forget_duty(name: str, *, owner: str) -> None:
         )
 
 
+def end_duty(name: str) -> bool:
+    """End a duty of any owner; False where nobody has it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE gp_duty SET until = clock_timestamp() WHERE name = %s::varchar "
+            "AND until > clock_timestamp()",
+            (name,),
+        )
+        return bool(cursor.rowcount)
+
+
 def is_anything_due() -> bool:
     """Answer False if a sweep would find no thread, child or erasure to work on."""
     with connection.cursor() as cursor:

@@ -8,7 +8,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from checkpoints import queries
 from dashboard.fields.filters import page_values
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, member
@@ -27,7 +26,7 @@ PARAMETERS: Final = page_values(CHOICES)
 def overview(request: HttpRequest) -> HttpResponse:
     """Figures over time; ?period=24h|7d|30d or &from= &to=, and &agent=."""
     look = _look(request)
-    agents = sorted({row.agent for row in queries.agents(workspace=look.workspace)})
+    agents = sorted({row.agent for row in look.agents})
     return render(request, "board/overview/page.html", page.context(look, agents))
 
 

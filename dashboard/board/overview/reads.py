@@ -12,7 +12,10 @@ from uuid import UUID
 
 from approvals.queries.decided import Decided, decided
 from checkpoints import queries
-from checkpoints.queries import BudgetStanding, FigureRow, LoadRow
+from checkpoints.durabilities import HOT
+from checkpoints.hot.streams import HotStoreAway
+from checkpoints.queries import AgentLag, BudgetStanding, FigureRow, LoadRow
+from checkpoints.views import AgentRow
 from dashboard.identity.people import people
 
 from .period import Period
@@ -75,6 +78,26 @@ class Overview:
     def load(self) -> LoadRow:
         """The work of this moment, whatever the period."""
         return queries.load(workspace=self.workspace, agent=self.agent)
+
+    @cached_property
+    def agents(self) -> list[AgentRow]:
+        """The agents of the workspace, in their newest versions."""
+        return queries.agents(workspace=self.workspace)
+
+    @cached_property
+    def has_hot_agents(self) -> bool:
+        """Answer True if any of these agents keeps its steps in the hot store first."""
+        return any(one.durability == HOT and self.agent in ("", one.agent) for one in self.agents)
+
+    @cached_property
+    def hot_lags(self) -> list[AgentLag] | None:
+        """Hot agents whose steps are not all drained; None if the hot store does not answer."""
+        try:
+            lags = queries.agent_lags()
+        except HotStoreAway:
+            return None
+        mine = [one for one in lags if one.workspace == self.workspace]
+        return [one for one in mine if self.agent in ("", one.agent)]
 
     @cached_property
     def slots(self) -> int:

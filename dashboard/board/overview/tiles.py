@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
+from checkpoints import queries
 from dashboard.html.charts.over_time import Series, TimePlot, over_time
 from dashboard.wording.savings import counted
 from dashboard.wording.text import capped, number, span
@@ -86,6 +87,7 @@ def tiles(look: Overview) -> list[Tile]:
             tone_of(outcome.mistakes, sums["spent"].cost),
         ),
         _workers(look),
+        *([_hot_steps(look)] if look.has_hot_agents else []),
     ]
 
 
@@ -115,6 +117,23 @@ def _workers(look: Overview) -> Tile:
         f"{slots}, {queued} queued{_children(load.children, capped)}",
         "" if look.slots else "t-fail",
         oldest=load.oldest,
+    )
+
+
+def _hot_steps(look: Overview) -> Tile:
+    """Steps of hot agents that are not in the database yet, against the lag that is an alarm."""
+    name, least = "Not stored yet", f"alarm at {span(queries.lag_alarm_seconds())}"
+    lags = look.hot_lags
+    if lags is None:
+        return Tile(name, "–", f"the hot store doesn’t answer; {least}", "t-fail")
+    if not lags:
+        return Tile(name, "0 steps", f"all hot steps are in the database; {least}")
+    oldest = max(one.seconds for one in lags)
+    return Tile(
+        name,
+        counted(sum(one.steps for one in lags), "step"),
+        f"of {counted(sum(one.threads for one in lags), 'thread')}, oldest {span(oldest)}; {least}",
+        "t-fail" if any(one.is_late for one in lags) else "",
     )
 
 

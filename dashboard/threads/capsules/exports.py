@@ -175,7 +175,7 @@ class _Collected:
         self._contents.clear()
         self._add_checkpoints(folder, self._noting(queries.checkpoint_rows(thread)))
         for sha in sorted(self._contents):
-            raw = payloads.fetched([thread], [sha]).get(sha)
+            raw = payloads.fetched([thread], {sha: 0}).get(sha)
             if raw is None or layout.sha_of(raw) != sha:
                 raise NotAllowedNow(f"The content {sha[:12]} is lost; see `verify` for where.")
             self._writer.add(folder + layout.content_name(sha), [raw])

@@ -42,6 +42,7 @@ def thread_state(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "before_unread": None if page.state.unread or page.anatomy else page.before_state.unread,
         "tab": page.tab,
         "anatomy": page.anatomy,
+        "places": page.places,
         "past": page.past,
         "sides": _sides(page, roles),
     }

@@ -10,6 +10,7 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
+from checkpoints.durabilities import HOT
 from checkpoints.errors import ContentAway, NotFound
 from checkpoints.states import EventKind, Status
 from checkpoints.views import (
@@ -46,8 +47,10 @@ from dashboard.threads.page.forks import forks_of
 from dashboard.threads.page.memory import copy_of, inputs_in_memory
 from dashboard.threads.page.outcome import UndoOutcome, outcome_of_undo, outcomes
 from dashboard.threads.page.rights import Class, Roles, actions_of, rights_of
+from dashboard.threads.page.value_places import ShownPlace, places_of
 from dashboard.wire.progress import read_progress
 from dashboard.wording import savings
+from dashboard.wording.event_phrases import lost_steps
 from dashboard.wording.model_settings import ConfigFact, config_facts
 from dashboard.wording.text import number
 from dashboard.wording.why import why_waiting
@@ -199,6 +202,14 @@ class ThreadPage:
             return None
         return anatomy_of(self.thread, self.checkpoint, self.state.with_files)
 
+    @cached_property
+    def places(self) -> list[ShownPlace]:
+        """The place of each value of the shown state; none on the other tabs."""
+        if self.anatomy is None or self.checkpoint is None or self.state.unread:
+            return []
+        hot_head = self.version.durability == HOT and not self.past
+        return places_of(self.checkpoint, self.state.with_files, hot_head=hot_head)
+
     @property
     def passing(self) -> bool:
         """True if the next look may differ although nothing changed: a state was unreadable."""
@@ -338,6 +349,14 @@ class ThreadPage:
         return buffered_words(self.thread)
 
     @cached_property
+    def lost(self) -> list[tuple[str, queries.LostSteps]]:
+        """What the hot store has lost, in words and the event that names it, newest first."""
+        if self.version.durability != HOT:
+            return []
+        losses = queries.lost_steps(self.id, workspace=self.workspace)
+        return [(lost_steps(one.data) if one.data else "Steps were lost", one) for one in losses]
+
+    @cached_property
     def people(self) -> dict[str, str]:
         actors = [event.actor for event in self.events.rows]
         actors += [row.actor for rows in self.not_taken for row in rows]
@@ -366,6 +385,7 @@ def thread_facts(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "verification": page.thread.integrity,
         "storage": page.storage,
         "buffered": page.buffered,
+        "lost": page.lost,
         "saved": savings.shown(page.saved),
         "spent": savings.dollars(page.thread.cost, queries.unpriced_calls(page.thread)),
         "rights": rights_of(roles),

@@ -11,6 +11,7 @@ from approvals.notify.texts.incident_kinds import (
     BREAKER,
     DAMAGED,
     FAILED,
+    LOST,
     OVER_BUDGET,
     STUCK,
 )
@@ -28,6 +29,7 @@ class TroubleLook:
 
 LOOKS: Final = {
     DAMAGED: TroubleLook(HEADS[DAMAGED], "t-fail", "shield"),
+    LOST: TroubleLook(HEADS[LOST], "t-fail", "fail"),
     BREAKER: TroubleLook(HEADS[BREAKER], "t-stuck", "cancel"),
     ATTENTION: TroubleLook(HEADS[ATTENTION], "t-stuck", "stuck"),
     FAILED: TroubleLook(HEADS[FAILED], "t-fail", "fail"),

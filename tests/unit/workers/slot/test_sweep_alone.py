@@ -194,6 +194,7 @@ def test_a_thread_at_which_verifying_fails_keeps_no_other_waiting(
 # Each other part of the sweep: what guards its rows, and the test that shows it.
 ELSEWHERE = {
     "hot store": "notify/test_hot_store_alarm.py::test_the_sweep_looks",
+    "hot steps": "notify/test_hot_steps.py::test_a_short_lag_is_no_alarm_and_no_word_on_the_board",
     "shortened": "slot/test_clock.py::test_a_locked_thread_keeps_no_lease_too_long",
     "rung": "slot/test_sweep_rows.py::test_no_doorbell_is_rung_for_a_locked_thread",
     "messages": "slot/test_ephemeral.py::test_the_sweep_finds_messages_that_nobody_took",

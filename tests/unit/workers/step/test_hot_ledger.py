@@ -437,7 +437,7 @@ def test_what_the_hot_store_has_lost_is_named_and_nothing_follows_from_it(
 
 
 def test_a_large_value_goes_to_the_database_in_its_turn(bench: Bench, appended: list[int]) -> None:
-    thread = bench.start(until=30, size=store.BUFFERED_BYTES_MAX)
+    thread = bench.start(until=30, size=store.buffered_bytes_max())
     worked(bench, taken(thread))
     assert appended == []
     assert bench.state(thread)["n"] == 30
