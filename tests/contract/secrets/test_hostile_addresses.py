@@ -85,6 +85,7 @@ def _anchor() -> Anchor:
     return Anchor(1, 0, "0" * 64, [], "0" * 64, "0" * 64)
 
 
+@pytest.mark.requirement("F12")
 @pytest.mark.parametrize("host", HOSTS)
 def test_no_way_leads_inside(cast: Cast, inside: Any, host: str) -> None:
     port, connections = inside
