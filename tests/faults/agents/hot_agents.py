@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +40,8 @@ def onwards(state: Counted) -> str:
 
 @graph.node(then=onwards, ways=("count", "show", END))
 def count(state: Counted, ctx: Context) -> dict[str, Any]:
-    """One small step."""
+    """One small step, with time for a strike."""
+    time.sleep(0.001)
     return {"n": state.n + 1, "log": [state.n]}
 
 
