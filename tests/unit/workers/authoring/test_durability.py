@@ -102,6 +102,7 @@ def test_a_hot_agent_is_refused_while_the_hot_store_does_not_keep_what_it_acknow
         ("durable", "no", True),
     ],
 )
+@pytest.mark.requirement("A31")
 def test_an_agent_is_taken_where_the_hot_store_keeps_what_it_acknowledges(
     db: None,
     hot_store: redis.Redis,
