@@ -119,7 +119,27 @@ def play_story(operator: Person, manager: Person) -> dict[str, str]:
         operator.wait(thread, status)
     rows = manager.get("/approvals/?status=pending")["results"]
     ids["open"] = next(row["id"] for row in rows if row["thread"] == gate)
+    ids["memory"] = remember(operator)
     return ids
+
+
+def remember(operator: Person) -> str:
+    """Put some texts into memory; the id of one that came from outside and was corrected."""
+    research = {"scope": "agent", "owner": "market-research"}
+    operator.post("/memories/", text="Reports for the board give euros, without cents.", **research)
+    operator.post("/memories/", text="Storms in October delayed most flights of 2024.", **research)
+    operator.post(
+        "/memories/", text="Answer in British English.", kind="conversation", scope="workspace"
+    )
+    text = "The airport publishes its delays on Mondays."
+    more = {"outside": True, "kind": "document", "metadata": {"page": "airport.example/delays"}}
+    memory = str(operator.post("/memories/", text=text, **more, **research)["id"])
+    operator.post(
+        f"/memories/{memory}/correct/",
+        text="The airport publishes its delays on Tuesdays.",
+        reason="The page says so since September.",
+    )
+    return memory
 
 
 def start_conversation_and_case(operator: Person) -> dict[str, str]:
