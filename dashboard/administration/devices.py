@@ -28,6 +28,7 @@ from dashboard.errors import Forbidden, translated
 from dashboard.fields.credentials import check_credentials
 from dashboard.fields.validation import check_text
 from dashboard.identity.permissions import Actor, require
+from dashboard.identity.sign_ins.devices import device_of
 from dashboard.kit.action import Action, Target, by_id, read
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.command import listing, show_row, verb
@@ -166,6 +167,7 @@ VERBS: Final = (
 def add(request: HttpRequest) -> HttpResponse:
     """Let messages come to the browser that sent this form."""
     texts = {name: request.POST.get(name, "").strip() for name in AddDevice.model_fields}
+    texts["name"] = texts["name"] or device_of(request.headers.get("User-Agent", ""))
     try:
         device = add_device(actor(request), read(AddDevice, texts))
     except errors.Invalid as error:

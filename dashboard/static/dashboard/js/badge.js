@@ -1,16 +1,14 @@
 // gatepost.badge: what the page knows about its connection, and what may not be pressed meanwhile.
-window.gatepost ??= {};
 gatepost.badge = (() => {
-  const badge = document.getElementById("live-badge");
+  const badge = byId("live-badge");
   if (!badge) return null;
-  const two = (n) => String(n).padStart(2, "0");
 
   // While offline nothing that changes something can be pressed; data-off marks what we switched.
   // Without a socket a form may still get through; where nothing answers, none can.
   const VERBS = "[data-live-action]", FORMS = "form[method=post] :is(button, input):is([type=submit], :not([type]))";
   let which = VERBS;
   function actions(off) {
-    for (const el of document.querySelectorAll(off ? which : "[data-off]")) {
+    for (const el of $$(off ? which : "[data-off]")) {
       if (off && el.hasAttribute("aria-disabled")) continue;
       el.toggleAttribute("data-off", off);
       for (const [name, value] of [["aria-disabled", "true"], ["title", "Needs a connection"]]) off ? el.setAttribute(name, value) : el.removeAttribute(name);
@@ -20,7 +18,7 @@ gatepost.badge = (() => {
     which = off;
     badge.dataset.state = state;
     badge.title = about;
-    if (badge.textContent !== text) badge.firstElementChild.textContent = text;
+    write(badge.firstElementChild, text);
     actions(state === "offline");
   }
 
@@ -28,11 +26,11 @@ gatepost.badge = (() => {
     show,
     state: () => badge.dataset.state,
     again: () => badge.dataset.state === "offline" && actions(true),
-    offline: (d) => show("offline", `Offline since ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`),
+    offline: (d) => show("offline", `Offline since ${d.toLocaleTimeString("en-GB")}`),
     silent: (seconds) => show("offline", `No answer for ${seconds} s`, "The server doesn't answer. What you typed stays here.", `${VERBS}, ${FORMS}`),
     closed(reason) {
       show("offline", "Signed out");
-      const note = document.getElementById("closed"), link = note.querySelector("[data-sign-in]");
+      const note = byId("closed"), link = note.querySelector("[data-sign-in]");
       note.querySelector("[data-closed-reason]").textContent = reason || "You were signed out.";
       link.search = new URLSearchParams({ next: location.pathname + location.search });
       note.hidden = false;

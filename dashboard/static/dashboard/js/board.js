@@ -1,7 +1,7 @@
 // Ticks on the rows of the board, and the bar that takes ticked threads to the page for many. The
 // server sends rows without them: a board holds many. Without scripts the page has its own ticks.
 (() => {
-  const bar = document.getElementById("ticked"), form = document.getElementById("act");
+  const bar = byId("ticked"), form = byId("act");
   if (!bar) return; // not a person who may act
   const on = new Set(); // ids of threads, wherever their rows are by now
   const { all } = gatepost.ticks("#board-lanes", (boxes, ticked) => {
@@ -13,8 +13,7 @@
     const here = all(), away = on.size - here.filter((box) => on.has(box.value)).length;
     for (const box of here) box.checked = on.has(box.value);
     bar.hidden = !on.size;
-    const text = `${on.size} ticked${away ? `, ${away} not on this page` : ""}`, words = bar.querySelector("[data-ticked]");
-    if (words.textContent !== text) words.textContent = text;
+    write(bar.querySelector("[data-ticked]"), `${on.size} ticked${away ? `, ${away} not on this page` : ""}`);
   }
   // Called with each fragment before it is compared, so that a row keeps its box.
   gatepost.tickable = (root) => {
@@ -30,8 +29,8 @@
     }
   };
   const anew = () => { gatepost.tickable(document); show(); };
-  document.addEventListener("htmx:afterSettle", anew);
-  new MutationObserver(show).observe(document.getElementById("board-lanes").parentElement, { childList: true, subtree: true });
+  listen("htmx:afterSettle", anew);
+  new MutationObserver(show).observe(byId("board-lanes").parentElement, { childList: true, subtree: true });
   anew();
 
   form.addEventListener("submit", ({ submitter }) => {
@@ -50,7 +49,7 @@
   // In front of the keys of the page: with ticks `a` means these.
   addEventListener("keydown", (event) => {
     if (gatepost.busy(event) || event.repeat) return;
-    const row = document.activeElement.closest("#board-lanes [data-row]") || document.querySelector('#board-lanes [data-at="true"]');
+    const row = document.activeElement.closest("#board-lanes [data-row]") || $('#board-lanes [data-at="true"]');
     const what = event.key === "a" && on.size ? bar.querySelector("[name=do]") : event.key === "x" && row?.querySelector("[data-tick]");
     if (!what) return;
     event.preventDefault();

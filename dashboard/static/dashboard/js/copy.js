@@ -1,5 +1,5 @@
 // data-copy: put an id or a hash on the clipboard and say so.
-document.addEventListener("click", async (event) => {
+listen("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
   const text = button.dataset.copy;
@@ -17,5 +17,5 @@ document.addEventListener("click", async (event) => {
   const draw = (name) => use?.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#i-${name}`));
   draw("check");
   setTimeout(() => draw("copy"), 1200);
-  document.getElementById("say").textContent = "Copied";
+  byId("say").textContent = "Copied";
 });

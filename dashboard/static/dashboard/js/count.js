@@ -1,7 +1,7 @@
 // How many requests are open, for people who decide: in the tab's title, and a dot on its icon.
 (() => {
-  const nav = document.querySelector("nav[data-count]");
-  const icon = document.querySelector('link[rel="icon"]');
+  const nav = $("nav[data-count]");
+  const icon = $('link[rel="icon"]');
   if (!nav || !icon) return;
   const quiet = icon.getAttribute("href");
 
@@ -16,6 +16,6 @@
     if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
   }
   new MutationObserver(show).observe(nav, { childList: true, subtree: true, characterData: true });
-  document.addEventListener("htmx:afterSettle", show);
+  listen("htmx:afterSettle", show);
   show();
 })();

@@ -1,6 +1,5 @@
 // The decision page: live.js sends data-seen, what the person has looked at; countdowns
 // follow the server's clock.
-window.gatepost ??= {};
 (() => {
   // Somebody else decided meanwhile: what this person had written goes into the new fragment.
   const NOTES = ["dialog[open] textarea", "#comment", "#reject-reason", "#ask-text", "#kept-note"];
@@ -11,11 +10,11 @@ window.gatepost ??= {};
     if (typed) kept.textContent = typed;
   };
 
-  document.addEventListener("click", (event) => {
+  listen("click", (event) => {
     const link = event.target.closest("[data-looked]");
-    if (!link || !window.gatepost?.ask) return; // without scripts it is a link to the page anew
+    if (!link || !gatepost.ask) return; // without scripts it is a link to the page anew
     event.preventDefault();
-    document.querySelector("[data-seen]").dataset.seen = link.dataset.looked;
+    $("[data-seen]").dataset.seen = link.dataset.looked;
     gatepost.ask(["approval-changed", "approval-side"]);
   });
 
@@ -24,17 +23,17 @@ window.gatepost ??= {};
     const wish = { "#edit": "edit", "#ask": "ask-back" }[location.hash];
     if (!wish) return;
     history.replaceState(null, "", location.pathname + location.search);
-    document.getElementById(wish)?.click();
+    byId(wish)?.click();
   });
 
   function tick() {
     const now = gatepost.now();
-    for (const bar of document.querySelectorAll("progress[data-since]")) {
+    for (const bar of $$("progress[data-since]")) {
       const since = Date.parse(bar.dataset.since), whole = Date.parse(bar.dataset.until) - since;
       if (whole > 0) bar.value = Math.max(0, Math.min(100, (100 * (now - since)) / whole));
     }
-    for (const el of document.querySelectorAll("button[data-until], form[data-until]")) el.hidden = now >= Date.parse(el.dataset.until);
-    for (const el of document.querySelectorAll("[data-show-at]")) if (now >= Date.parse(el.dataset.showAt)) el.hidden = false;
+    for (const el of $$("button[data-until], form[data-until]")) el.hidden = now >= Date.parse(el.dataset.until);
+    for (const el of $$("[data-show-at]")) if (now >= Date.parse(el.dataset.showAt)) el.hidden = false;
   }
   // times.js, which gives the server's clock, comes later: it has run by then.
   addEventListener("DOMContentLoaded", () => setInterval(() => document.hidden || tick(), 500));

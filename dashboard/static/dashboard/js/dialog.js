@@ -5,7 +5,7 @@
 
   function open(dialog) {
     for (const field of dialog.querySelectorAll("[data-copies]")) {
-      field.value ||= document.querySelector(field.dataset.copies)?.value || "";
+      field.value ||= $(field.dataset.copies)?.value || "";
     }
     dialog.showModal();
     dialog.querySelector("[autofocus]")?.focus();
@@ -21,7 +21,7 @@
   }
 
   function confirm(button) {
-    const dialog = document.getElementById("confirm"), yes = dialog.querySelector("[data-confirm-yes]");
+    const dialog = byId("confirm"), yes = dialog.querySelector("[data-confirm-yes]");
     dialog.querySelector("h2").textContent = button.dataset.confirm;
     dialog.querySelector("[data-confirm-text]").textContent = button.dataset.confirmText || "";
     yes.textContent = button.dataset.confirmYes || "Yes";
@@ -36,12 +36,12 @@
     yes.focus();
   }
 
-  document.addEventListener("click", (event) => {
+  listen("click", (event) => {
     const at = event.target;
     if (at.closest("[aria-disabled=true]")) return event.preventDefault();
-    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(at)) menu.open = false;
+    for (const menu of $$("details.menu[open]")) if (!menu.contains(at)) menu.open = false;
     if (at.nodeName === "DIALOG" || at.closest("[data-close]")) return at.closest("dialog")?.close();
-    const opener = at.closest("[data-open]"), dialog = opener && document.getElementById(opener.dataset.open);
+    const opener = at.closest("[data-open]"), dialog = opener && byId(opener.dataset.open);
     if (dialog) {
       event.preventDefault();
       opener.closest("details.menu")?.removeAttribute("open");
@@ -56,12 +56,12 @@
     }
   }, true);
 
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) { menu.open = false; menu.firstElementChild.focus(); }
+  listen("keydown", (event) => {
+    if (event.key === "Escape") for (const menu of $$("details.menu[open]")) { menu.open = false; menu.firstElementChild.focus(); }
   });
 
   // One click is one request: a form that was sent does not go out twice.
-  document.addEventListener("submit", (event) => {
+  listen("submit", (event) => {
     const form = event.target;
     if (form.method !== "post") return;
     if (form.dataset.sent || event.submitter?.getAttribute("aria-disabled") === "true") return event.preventDefault();

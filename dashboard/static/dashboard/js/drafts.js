@@ -10,9 +10,9 @@
     } catch { /* forbidden */ }
   };
   const put = (key, draft) => { try { sessionStorage.setItem(key, JSON.stringify(draft)); } catch { /* full or forbidden */ } };
-  const person = () => document.querySelector(".who b")?.textContent || "";
+  const person = () => $(".who b")?.textContent || "";
 
-  document.addEventListener("submit", (event) => {
+  listen("submit", (event) => {
     const form = event.target;
     if (form.method !== "post" || form.querySelector("[type=password]")) return;
     const values = {};
@@ -21,7 +21,7 @@
   });
 
   addEventListener("DOMContentLoaded", () => {
-    const sent = take(SENT), page = document.querySelector("[data-keeps-draft]");
+    const sent = take(SENT), page = $("[data-keeps-draft]");
     if (page) {
       if (sent) put(KEPT, sent);
       const words = page.querySelector("[data-draft]");
@@ -32,11 +32,11 @@
     const kept = take(KEPT);
     if (kept?.path !== location.pathname || kept.person !== person()) return;
     for (const [id, value] of Object.entries(kept.values)) {
-      const field = document.getElementById(id);
+      const field = byId(id);
       if (!field || field.value) continue;
       field.value = value;
       field.dispatchEvent(new Event("input", { bubbles: true }));
     }
-    document.getElementById("say").textContent = "Your text is back.";
+    byId("say").textContent = "Your text is back.";
   });
 })();

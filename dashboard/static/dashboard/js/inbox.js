@@ -5,30 +5,29 @@
   const { focus, rows } = gatepost, ticks = gatepost.ticks("#inbox-list", count);
   document.documentElement.classList.add("js");
   // With this script a dialog has asked before the form goes out.
-  document.querySelector("[data-confirmed]").value = "1";
+  $("[data-confirmed]").value = "1";
 
   function count() {
     const n = ticks.all().filter((box) => box.checked).length;
-    const label = document.querySelector("[data-ticked]"), text = n === 1 ? "1 ticked" : `${n} ticked`;
-    if (label && label.textContent !== text) label.textContent = text;
-    for (const all of document.querySelectorAll("[data-ticks-all]")) {
+    write($("[data-ticked]"), `${n} ticked`);
+    for (const all of $$("[data-ticks-all]")) {
       const own = [...all.closest("li").querySelectorAll("[data-tick]")], on = own.filter((box) => box.checked).length;
       all.checked = on > 0 && on === own.length;
       all.indeterminate = on > 0 && on < own.length;
     }
   }
 
-  document.addEventListener("click", ({ target }) => {
+  listen("click", ({ target }) => {
     if (target.matches("[data-ticks-all]")) ticks.set(target.closest("li").querySelectorAll("[data-tick]"), target.checked);
   });
-  document.addEventListener("change", (event) => {
+  listen("change", (event) => {
     if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
   });
   // Rows come and go with the server: what is ticked is counted anew.
-  new MutationObserver(count).observe(document.querySelector(".inbox-page"), { childList: true, subtree: true });
+  new MutationObserver(count).observe($(".inbox-page"), { childList: true, subtree: true });
   addEventListener("pageshow", count);
 
-  const reached = () => document.activeElement.closest("[data-row]") || document.querySelector('[data-row][data-at="true"]');
+  const reached = () => document.activeElement.closest("[data-row]") || $('[data-row][data-at="true"]');
   const open = (row, hash) => {
     const link = row.querySelector("a.go");
     if (!link) row.parentElement.open = true;

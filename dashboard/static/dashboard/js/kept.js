@@ -1,18 +1,17 @@
 // A request that somebody else decides stays in place, greyed out and with its outcome.
-window.gatepost ??= {};
 (() => {
   const MOST = 100, PAUSE_MS = 50;
-  const page = document.querySelector("[data-ended]");
+  const page = $("[data-ended]");
   const rowsOf = (el) => [...el.querySelectorAll('li.irow[id^="approval-"]')];
   const kept = new Set(); // ids of rows, the oldest first
   let asked = new Set();
 
   function drop(id) {
     kept.delete(id);
-    const row = document.getElementById(id);
+    const row = byId(id);
     if (!row?.hasAttribute("data-was")) return; // somebody took their decision back
     row.remove();
-    const card = document.getElementById("inbox-was");
+    const card = byId("inbox-was");
     if (card && !card.querySelector("li")) card.remove();
   }
   function close(row) {
@@ -40,7 +39,7 @@ window.gatepost ??= {};
       if (answer.ok) ({ ended } = await answer.json());
     } catch { /* Without an answer its row is removed. */ }
     for (const id of ids) {
-      const outcome = ended[id.slice("approval-".length)], row = document.getElementById(id);
+      const outcome = ended[id.slice("approval-".length)], row = byId(id);
       if (!outcome) drop(id);
       else if (row?.hasAttribute("data-was")) show(row, outcome);
     }

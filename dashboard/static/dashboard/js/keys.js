@@ -1,14 +1,14 @@
 // Keyboard: a key acts only outside of fields and dialogs, and without a modifier.
 (() => {
   let at = -1, prefix = "";
-  const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row.checkVisibility());
+  const rows = () => $$("[data-row]").filter((row) => row.checkVisibility());
   // A tick takes no text: keys act beside it.
   const TYPES = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select";
   const busy = (event) =>
     event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing ||
-    event.target.isContentEditable || event.target.matches?.(TYPES) || document.querySelector("dialog[open]");
+    event.target.isContentEditable || event.target.matches?.(TYPES) || $("dialog[open]");
   const focus = (row) => (row.querySelector("a[href]") || row).focus();
-  Object.assign(window.gatepost ??= {}, { busy, focus, rows });
+  Object.assign(gatepost, { busy, focus, rows });
 
   function go(step) {
     const all = rows();
@@ -16,7 +16,7 @@
     const focused = all.findIndex((row) => row.contains(document.activeElement));
     const now = focused < 0 ? all.findIndex((row) => row.dataset.at === "true") : focused;
     // From a row that somebody else decided, on to its neighbours.
-    const was = now < 0 && document.querySelector('[data-was][data-at="true"]');
+    const was = now < 0 && $('[data-was][data-at="true"]');
     if (was) {
       const next = all.findIndex((row) => was.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING);
       at = (next < 0 ? all.length : next) - (step > 0 ? 1 : 0);
@@ -33,17 +33,17 @@
     if (busy(event)) return;
     if (prefix === "g") {
       prefix = "";
-      const goal = { b: "/", a: document.querySelector('.top nav a[href^="/approvals/"]')?.href || "/approvals/" }[event.key];
+      const goal = { b: "/", a: $('.top nav a[href^="/approvals/"]')?.href || "/approvals/" }[event.key];
       if (goal) { event.preventDefault(); location.assign(goal); return; }
     }
     if (event.key === "g") { prefix = "g"; setTimeout(() => { prefix = ""; }, 1000); return; }
     if (event.repeat && !"jk".includes(event.key)) return;
-    const hit = [...document.querySelectorAll(`[data-key="${CSS.escape(event.key)}"]`)].find((el) => el.checkVisibility());
-    const step = { j: 1, k: -1 }[event.key], q = document.getElementById("q");
+    const hit = $$(`[data-key="${CSS.escape(event.key)}"]`).find((el) => el.checkVisibility());
+    const step = { j: 1, k: -1 }[event.key], q = byId("q");
     if (hit) hit.click();
     else if (step) { if (!go(step)) return; }
     else if (event.key === "/" && q) q.select();
-    else if (event.key === "?") document.querySelector("[data-open=keys]")?.click();
+    else if (event.key === "?") $("[data-open=keys]")?.click();
     else return;
     event.preventDefault();
   });
@@ -53,6 +53,6 @@
     const row = target.closest?.("[data-row]");
     if (row) history.replaceState({ ...history.state, row: row.id }, "");
   });
-  const left = document.getElementById(history.state?.row);
+  const left = byId(history.state?.row);
   if (left) focus(left);
 })();

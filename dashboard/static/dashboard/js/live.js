@@ -15,7 +15,7 @@
   let lastHeard = 0, unanswered = null; // when the oldest question without an answer was asked
   let inflates = "DecompressionStream" in window;
 
-  const regions = () => [...document.querySelectorAll("[data-region]")];
+  const regions = () => $$("[data-region]");
   const isOpen = () => socket?.readyState === WebSocket.OPEN;
 
   const silence = () => unanswered === null ? 0 : performance.now() - unanswered;
@@ -47,8 +47,8 @@
   }
 
   function patch(id, html) {
-    if (document.querySelector(`[data-holds="${id}"]:checked`)) { held.set(id, html); return; }
-    const region = document.getElementById(id);
+    if ($(`[data-holds="${id}"]:checked`)) { held.set(id, html); return; }
+    const region = byId(id);
     const holder = document.createElement("template");
     holder.innerHTML = html;
     const next = holder.content.firstElementChild;
@@ -59,7 +59,7 @@
     if (region.hasAttribute("data-steady") && gatepost.hold(region, next)) return;
     gatepost.stay?.(region, next);
     gatepost.morph(region, next);
-    window.htmx?.process(document.getElementById(id));
+    window.htmx?.process(byId(id));
     gatepost.say(id, said);
   }
   function paint() {
@@ -102,7 +102,7 @@
   const workspace = document.body.dataset.workspace || "";
   // On a page where people decide: the hash of what this person has looked at.
   const seen = () => {
-    const hash = document.querySelector("[data-seen]")?.dataset.seen;
+    const hash = $("[data-seen]")?.dataset.seen;
     return hash ? { "X-Gatepost-Seen": hash } : {};
   };
 
@@ -121,7 +121,7 @@
       if (location.href !== at) return true; // of the checkpoint or query that was shown before
       for (const id in html) {
         // What was pushed while we asked is newer than the answer.
-        const topic = document.getElementById(id)?.dataset.topic, known = seqs.get(topic) ?? -1;
+        const topic = byId(id)?.dataset.topic, known = seqs.get(topic) ?? -1;
         if (known <= (seq[topic] ?? before.get(topic) ?? known)) queue(id, html[id]);
       }
       for (const topic in seq) seqs.set(topic, Math.max(seq[topic], seqs.get(topic) ?? -1));
@@ -135,7 +135,7 @@
   }
 
   function join() {
-    const { topic: own, seq: made, mark } = document.getElementById("main").dataset;
+    const { topic: own, seq: made, mark } = byId("main").dataset;
     for (const el of regions()) {
       const { topic } = el.dataset;
       if (!seqs.has(topic)) seqs.set(topic, topic === own ? Number(made) : 0);
@@ -205,7 +205,7 @@
   }
 
   let rest = 0;
-  document.addEventListener("visibilitychange", () => {
+  listen("visibilitychange", () => {
     clearTimeout(rest);
     if (document.hidden) rest = setTimeout(() => { resting = true; socket?.close(); socket = null; }, 20000);
     else if (resting) { resting = false; downSince = null; connect(); }
@@ -216,9 +216,9 @@
   addEventListener("pagehide", () => { resting = true; if (isOpen()) socket.close(); socket = null; });
   addEventListener("pageshow", (event) => { if (event.persisted) { resting = false; connect(); } });
   // What was pushed for the page before is painted on it, never on the next one.
-  document.addEventListener("htmx:beforeSwap", () => frames.size && paint());
-  document.addEventListener("htmx:afterSettle", () => { gatepost.times(document); join(); });
-  document.addEventListener("change", ({ target }) => {
+  listen("htmx:beforeSwap", () => frames.size && paint());
+  listen("htmx:afterSettle", () => { gatepost.times(document); join(); });
+  listen("change", ({ target }) => {
     const id = target.dataset?.holds;
     if (!id || target.checked || !held.has(id)) return;
     queue(id, held.get(id));

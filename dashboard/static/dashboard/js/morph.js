@@ -1,7 +1,6 @@
 // gatepost.morph(from, to): turn one element into another by touching only what differs.
 // Elements with an id are found again wherever they moved. What belongs to the person stays:
 // focus, open folds, scrolled boxes, and whatever was typed.
-window.gatepost ??= {};
 gatepost.morph = (() => {
   // Set by the page or by other scripts, never by the server's fragment.
   const KEEP = new Set(["data-at", "data-mine", "data-updates", "data-off", "data-early", "data-region", "data-topic", "data-refetch"]);
@@ -13,7 +12,7 @@ gatepost.morph = (() => {
     ("defaultChecked" in el && el.checked !== el.defaultChecked);
 
   // A fold that the person moved stays as they left it; others follow the server.
-  document.addEventListener("click", (event) => {
+  listen("click", (event) => {
     event.target.closest("summary")?.parentElement.setAttribute("data-mine", "");
   });
 
@@ -84,7 +83,7 @@ gatepost.morph = (() => {
     if (same(from, to)) node(from, to);
     else from.replaceWith(to);
     // A row that went to another list was made anew there.
-    const anew = row && !focus.isConnected && document.getElementById(row.id);
+    const anew = row && !focus.isConnected && byId(row.id);
     if (anew) (stops(anew)[nth] ?? stops(anew)[0])?.focus({ preventScroll: true });
     else if (focus && focus !== document.activeElement && focus.isConnected && focus !== document.body) {
       focus.focus({ preventScroll: true });

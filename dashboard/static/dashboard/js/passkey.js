@@ -1,27 +1,17 @@
 // Passkeys: what the browser creates or signs goes out in an ordinary form.
 (() => {
-  if (!window.PublicKeyCredential || !navigator.credentials) return;
-  const bytes = (text) =>
-    Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-  const text = (buffer) =>
-    btoa(String.fromCharCode(...new Uint8Array(buffer)))
-      .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  const known = (list) => (list ?? []).map((one) => ({ ...one, id: bytes(one.id) }));
+  // Browsers that convert the server's JSON themselves; others have the code beside it.
+  const kind = window.PublicKeyCredential;
+  if (!kind?.parseCreationOptionsFromJSON) return;
 
   async function answered(box) {
-    const options = JSON.parse(box.dataset.options);
-    const publicKey = { ...options, challenge: bytes(options.challenge) };
-    const creates = box.dataset.passkey === "create", list = creates ? "excludeCredentials" : "allowCredentials";
-    publicKey[list] = known(options[list]);
-    if (creates) publicKey.user = { ...options.user, id: bytes(options.user.id) };
-    const result = await navigator.credentials[creates ? "create" : "get"]({ publicKey });
-    const parts = ["clientDataJSON", ...(creates ? ["attestationObject"] : ["authenticatorData", "signature"])];
-    const response = Object.fromEntries(parts.map((part) => [part, text(result.response[part])]));
-    return JSON.stringify({ id: result.id, rawId: text(result.rawId), type: result.type, response });
+    const options = JSON.parse(box.dataset.options), creates = box.dataset.passkey === "create";
+    const publicKey = creates ? kind.parseCreationOptionsFromJSON(options) : kind.parseRequestOptionsFromJSON(options);
+    return JSON.stringify(await navigator.credentials[creates ? "create" : "get"]({ publicKey }));
   }
 
-  for (const note of document.querySelectorAll("[data-no-passkey]")) note.hidden = true;
-  for (const box of document.querySelectorAll("[data-passkey]")) {
+  for (const note of $$("[data-no-passkey]")) note.hidden = true;
+  for (const box of $$("[data-passkey]")) {
     const form = box.closest("form");
     const field = box.querySelector("input[type=hidden]");
     const problem = box.querySelector("[data-problem]");

@@ -1,7 +1,6 @@
 // gatepost.progress: how far a step is; data-updates counts what arrived. A model's answer so far
 // (`stream`) is shown in a box per node. gatepost.say: one polite sentence a second; it removes the
 // message about the last click once the thread has changed.
-window.gatepost ??= {};
 gatepost.stream = (box, node, stream) => {
   let shown = [...box.querySelectorAll("[data-stream]")].find((one) => one.dataset.stream === node);
   if (!stream) return shown?.remove();
@@ -16,7 +15,7 @@ gatepost.stream = (box, node, stream) => {
   words.scrollTop = words.scrollHeight;
 };
 gatepost.progress = ({ topic, done, total, text, node, stream }) => {
-  const box = document.getElementById("thread-progress");
+  const box = byId("thread-progress");
   if (!box || box.dataset.topic !== topic) return;
   box.dataset.updates = Number(box.dataset.updates || 0) + 1;
   if (stream !== undefined) return gatepost.stream(box, node, stream);
@@ -30,11 +29,11 @@ gatepost.progress = ({ topic, done, total, text, node, stream }) => {
 gatepost.say = (() => {
   let waiting = null;
   return (id, said) => {
-    const now = document.getElementById(id)?.dataset.say;
+    const now = byId(id)?.dataset.say;
     if (!now || said.get(id) === now) return;
-    if (said.has(id)) for (const note of document.querySelectorAll("[data-passing]:not(:has(form))")) note.remove();
+    if (said.has(id)) for (const note of $$("[data-passing]:not(:has(form))")) note.remove();
     said.set(id, now);
-    if (!waiting) setTimeout(() => { document.getElementById("say").textContent = waiting; waiting = null; }, 1000);
+    if (!waiting) setTimeout(() => { byId("say").textContent = waiting; waiting = null; }, 1000);
     waiting = now;
   };
 })();

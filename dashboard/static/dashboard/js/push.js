@@ -1,14 +1,9 @@
 // The button that turns on messages in this browser: asks for permission, subscribes at the
 // browser's push service and sends the subscription as an ordinary form.
 (() => {
-  const form = document.getElementById("push");
+  const form = byId("push");
   if (!form || !("serviceWorker" in navigator) || !("PushManager" in window)) return;
   form.hidden = false;
-  const system = () => {
-    const of = (...names) => names.find((name) => navigator.userAgent.includes(name));
-    const browser = of("Firefox", "Edg", "Chrome", "Safari")?.replace("Edg", "Edge") ?? "Browser";
-    return [browser, of("iPhone", "iPad", "Android", "Mac", "Windows", "Linux")].filter(Boolean).join(" on ");
-  };
   async function subscribed() {
     const worker = await navigator.serviceWorker.register("/push-worker.js");
     await navigator.serviceWorker.ready;
@@ -31,7 +26,7 @@
         return;
       }
       const { endpoint, keys } = (await subscribed()).toJSON();
-      const values = { name: system(), address: endpoint, p256dh: keys.p256dh, auth: keys.auth };
+      const values = { address: endpoint, p256dh: keys.p256dh, auth: keys.auth };
       for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
       form.submit();
     } catch {

@@ -2,7 +2,7 @@
 // The buttons are replaced with each step: what is playing, and how fast, is kept here.
 (() => {
   let playing = false, speed = 1, timer = 0;
-  const part = (name) => document.querySelector(`[data-replay="${name}"]`);
+  const part = (name) => $(`[data-replay="${name}"]`);
 
   function show() {
     const button = part("play"), select = part("speed");
@@ -40,10 +40,10 @@
   addEventListener("change", (event) => {
     if (event.target.matches('[data-replay="speed"]')) speed = Number(event.target.value) || 1;
   });
-  document.addEventListener("htmx:afterSettle", (event) => {
+  listen("htmx:afterSettle", (event) => {
     show();
     clearTimeout(timer);
     if (playing && event.target.id === "main") timer = setTimeout(step, 1000 / speed);
   });
-  for (const failure of ["htmx:responseError", "htmx:sendError"]) document.addEventListener(failure, stop);
+  for (const failure of ["htmx:responseError", "htmx:sendError"]) listen(failure, stop);
 })();

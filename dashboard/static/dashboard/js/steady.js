@@ -1,6 +1,5 @@
 // Rows don't move while a pointer or keys are used over their list: they are patched in place; new,
 // removed and moved rows wait behind a button. A focused row stays, greyed out, after it left the list.
-window.gatepost ??= {};
 (() => {
   const HAND_MS = 1500, KEYS_MS = 4000;
   const waiting = new Map(); // region id -> the newest fragment
@@ -39,10 +38,13 @@ window.gatepost ??= {};
     else host.append(copy);
   };
 
-  function release(id) {
-    const region = document.getElementById(id), next = waiting.get(id);
+  function forget(id) {
     waiting.delete(id);
-    document.getElementById(`${id}-new`)?.remove();
+    byId(`${id}-new`)?.remove();
+  }
+  function release(id) {
+    const region = byId(id), next = waiting.get(id);
+    forget(id);
     if (!region || !next) return;
     gatepost.keep?.(region, next);
     gatepost.stay(region, next);
@@ -53,17 +55,16 @@ window.gatepost ??= {};
   gatepost.hold = (region, next) => {
     const before = order(region), after = order(next);
     if (before.join() === after.join() || !aimed(region)) {
-      waiting.delete(region.id);
-      document.getElementById(`${region.id}-new`)?.remove();
+      forget(region.id);
       return false;
     }
     waiting.set(region.id, next.cloneNode(true));
     for (const row of next.querySelectorAll("[data-row]")) {
-      const have = document.getElementById(row.id);
+      const have = byId(row.id);
       if (have && region.contains(have)) gatepost.morph(have, row.cloneNode(true));
     }
     const fresh = after.filter((id) => !before.includes(id)).length;
-    let pill = document.getElementById(`${region.id}-new`);
+    let pill = byId(`${region.id}-new`);
     if (!pill) {
       pill = document.createElement("button");
       Object.assign(pill, { id: `${region.id}-new`, type: "button", className: "newpill" });
@@ -75,7 +76,7 @@ window.gatepost ??= {};
   };
   setInterval(() => {
     for (const id of waiting.keys()) {
-      const region = document.getElementById(id);
+      const region = byId(id);
       if (!region || !aimed(region)) release(id);
     }
   }, 500);

@@ -1,14 +1,13 @@
 // gatepost.ticks(list, changed): the boxes with data-tick inside of a list. Shift ticks a range, and
 // what has data-untick clears all. `changed` is called after each click with the boxes and their state.
-window.gatepost ??= {};
 gatepost.ticks = (list, changed) => {
-  const all = () => [...document.querySelectorAll(`${list} [data-tick]`)];
+  const all = () => $$(`${list} [data-tick]`);
   let last = null;
   function set(boxes, on) {
     for (const box of boxes) box.checked = on;
     changed(boxes, on);
   }
-  document.addEventListener("click", (event) => {
+  listen("click", (event) => {
     const box = event.target;
     if (box.closest("[data-untick]")) return set(all(), false);
     if (!box.matches(`${list} [data-tick]`)) return;

@@ -1,6 +1,5 @@
 // gatepost.times(root): ages, clocks and countdowns in the words of dashboard/wording/text.py, counted by
 // the server's clock. Called on each fragment before it is compared, and once a second.
-window.gatepost ??= {};
 (() => {
   const skew = Date.parse(document.body?.dataset.now || "") - Date.now() || 0;
   const two = (n) => String(n).padStart(2, "0");
@@ -33,8 +32,7 @@ window.gatepost ??= {};
     for (const el of root.querySelectorAll("time[data-age], time[data-left], time[data-clock]")) {
       const at = Date.parse(el.dateTime);
       const say = "age" in el.dataset ? age : "left" in el.dataset ? left : clock;
-      const text = Number.isNaN(at) ? el.textContent : say(at, now);
-      if (el.textContent !== text) el.textContent = text;
+      if (at) write(el, say(at, now));
       if (!el.title) el.title = `${el.dateTime.replace("T", " ").replace("Z", "")} UTC`;
     }
   };

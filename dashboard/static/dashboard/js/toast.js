@@ -2,7 +2,7 @@
 // the pointer or the focus is on them.
 (() => {
   const MS = 10000;
-  const toasts = [...document.querySelectorAll("#toasts > [data-passing]")];
+  const toasts = $$("#toasts > [data-passing]");
   for (const toast of toasts) {
     let timer;
     const rest = () => clearTimeout(timer);
@@ -13,6 +13,6 @@
   }
   // What stands there when a page opens is no news to a screen reader.
   const words = toasts.map((toast) => toast.querySelector("[data-words]").textContent.trim()).join(" ");
-  const say = document.getElementById("say");
+  const say = byId("say");
   if (words) setTimeout(() => { if (!say.textContent) say.textContent = words; }, 300);
 })();

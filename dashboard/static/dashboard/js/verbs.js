@@ -24,7 +24,7 @@
 
   hold(document);
   addEventListener("pageshow", (event) => event.persisted && hold(document));
-  document.addEventListener("visibilitychange", () => document.hidden || hold(document));
+  listen("visibilitychange", () => document.hidden || hold(document));
   new MutationObserver((records) => {
     for (const { type, target, addedNodes } of records) {
       // data-card names the request as it stands; a dialog or menu shows its verbs when it opens.
