@@ -270,6 +270,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "until": ("text", "until when"),
     "usage": ("object", "model, tokens, cost and time"),
     "user": ("integer", "number of the user"),
+    "utterance": ("object", "number of the utterance that was said, and its recording"),
     "value": ("any", "value of the parameter or signal"),
     "verdict": ("text", "the verdict"),
     "versions": ("object", "agent versions and their hashes"),
@@ -364,9 +365,9 @@ class EventKind(_Kind):
         "checkpoint number step nodes next seal",
         Proof.CHECKPOINT,
     )
-    INPUT_RECEIVED = "input.received", "message sent_by"
+    INPUT_RECEIVED = "input.received", "message sent_by utterance"
     INPUT_TAKEN = "input.taken", "inputs channel"
-    SIGNAL_RECEIVED = "signal.received", "signal value"
+    SIGNAL_RECEIVED = "signal.received", "signal value utterance"
     SIGNAL_TAKEN = "signal.taken", "signal received activity node"
     SIGNAL_REFUSED = "signal.refused", "signal received node path why"
     STEP_FAILED = "step.failed", "node step error lost fence"
@@ -374,7 +375,10 @@ class EventKind(_Kind):
     STEPS_LOST = "steps.lost", "first last at_least why"
     NODE_FINISHED = "node.finished", f"{_ACTIVITY}", Proof.ACTIVITY
     NODE_SKIPPED = "node.skipped", f"{_ACTIVITY} reason", Proof.ACTIVITY, Proof.THREAD
-    UPDATE_REJECTED = "update.rejected", "node input path why message thread agent activity"
+    UPDATE_REJECTED = (
+        "update.rejected",
+        "node input path why message thread agent activity utterance",
+    )
     WAY_TAKEN = "way.taken", "from to because"
     THOUGHT_RECORDED = "thought.recorded", "node ordinal branch step text facts"
     VALUE_RECORDED = "value.recorded", f"{_ACTIVITY} usage", Proof.ACTIVITY

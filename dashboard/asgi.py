@@ -24,6 +24,7 @@ from dashboard.gateway.server.endpoint import McpServer  # noqa: E402
 from dashboard.http.mount import Mounted  # noqa: E402
 from dashboard.live.origins import SameOrigin  # noqa: E402
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
+from dashboard.voice.routing import websocket_urlpatterns as voice  # noqa: E402
 
 from .http.body_limits import Bounded  # noqa: E402
 from .http.handler import OneThread  # noqa: E402
@@ -63,7 +64,7 @@ application = ProtocolTypeRouter(
             )
         ),
         # Who is signed in is found by the consumer itself, again and again while it is open.
-        "websocket": SameOrigin(URLRouter(websocket_urlpatterns)),
+        "websocket": SameOrigin(URLRouter([*voice, *websocket_urlpatterns])),
         "lifespan": lifespan,
     }
 )

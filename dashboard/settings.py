@@ -29,6 +29,8 @@ GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthrop
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
 GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
+GATEPOST_SPEECH          what turns recordings of conversations into text: openai:NAME or
+                         openai:NAME@URL (none: people type what they said)
 GATEPOST_MODEL_ANSWER_BYTES  the largest text of a model's answer (8388608)
 GATEPOST_CREDENTIALS     refuse (default): what looks like a credential is written nowhere; off
 GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
@@ -93,6 +95,11 @@ GATEPOST_LOGINS_PER_ACCOUNT, GATEPOST_LOGINS_PER_ADDRESS
                          wrong passwords in a quarter of an hour (20, 60)
 GATEPOST_SOCKETS_PER_LOGIN
                          live connections of one login to one web process (50)
+GATEPOST_VOICE_SOCKETS   conversations that a person may have open at one web process (10)
+GATEPOST_UTTERANCE_BYTES, GATEPOST_RECORDING_BYTES
+                         the longest text and the largest recording of an utterance (16384, 10 MiB)
+GATEPOST_UTTERANCES_PER_MINUTE
+                         utterances that a conversation takes in a minute (120); 0 for no limit
 GATEPOST_MCP_COMMANDS    programs that admins may enter as MCP servers: npx,uvx (none)
 GATEPOST_MCP_CALL_SECONDS, _HOLD_SECONDS, _IDLE_SECONDS  docs/howto/mcp-gateway.md (300, 50, 300)
 GATEPOST_TRUSTED_PROXIES networks of proxies whose X-Forwarded-For is believed: 10.0.0.0/8 (none)
@@ -209,6 +216,10 @@ GATEPOST_LOGINS_PER_PAIR = 3  # of one name and address in a quarter of an hour
 GATEPOST_LOGINS_SLOWED = 6  # of one name in a minute
 GATEPOST_LOGINS_PER_BROWSER = 10  # of one that signed in before, in a quarter of an hour
 GATEPOST_SOCKETS_PER_LOGIN = env.int("GATEPOST_SOCKETS_PER_LOGIN", default=50)
+GATEPOST_VOICE_SOCKETS = env.int("GATEPOST_VOICE_SOCKETS", default=10)
+GATEPOST_UTTERANCE_BYTES = env.int("GATEPOST_UTTERANCE_BYTES", default=16 * 1024)
+GATEPOST_RECORDING_BYTES = env.int("GATEPOST_RECORDING_BYTES", default=10 * 1024**2)
+GATEPOST_UTTERANCES_PER_MINUTE = env.int("GATEPOST_UTTERANCES_PER_MINUTE", default=120)
 GATEPOST_TRUSTED_PROXIES = mail.networks(
     env.list("GATEPOST_TRUSTED_PROXIES", default=[]), name="GATEPOST_TRUSTED_PROXIES"
 )
@@ -232,6 +243,7 @@ GATEPOST_SHIPPED_AGENTS = env.bool("GATEPOST_SHIPPED_AGENTS", default=True)
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
+GATEPOST_SPEECH = env("GATEPOST_SPEECH", default="")
 GATEPOST_MODELS = env.list("GATEPOST_MODELS", default=[])
 GATEPOST_CREDENTIALS = secrets.mode(env("GATEPOST_CREDENTIALS", default="refuse"))
 GATEPOST_WORKSPACE_SECRETS = secrets.of_workspaces()
@@ -282,6 +294,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "dashboard.http.compression.CompressedPages",
     "dashboard.http.middleware.NoStore",
+    "dashboard.http.middleware.NoDevices",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "dashboard.operate.probes.Probes",
     "dashboard.http.middleware.Static",

@@ -43,6 +43,7 @@ from .threads import (
     thread_page,
     value_pages,
 )
+from .voice import pages as voice
 
 # Here and not when Django starts: commands and workers have no use for the records.
 admin.autodiscover()
@@ -90,6 +91,8 @@ urlpatterns = [
     path(f"{MEMORY}/forget/", memories.forget, name="memory_forget"),
     path("breakers/trip/", breaker_dialogs.trip, name="breaker_trip"),
     path("breakers/<uuid:breaker_id>/release/", breaker_dialogs.release, name="breaker_release"),
+    path("voice/", voice.index, name="voice"),
+    path("voice/<str:agent>/<path:name>/", voice.talk, name="voice_talk"),
     path("incidents/", incidents.index, name="incidents"),
     path(f"{INCIDENT}/", incidents.detail, name="incident"),
     path(f"{INCIDENT}/take/", incident_buttons.take, name="incident_take"),

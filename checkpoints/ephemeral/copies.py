@@ -28,6 +28,8 @@ PREFIX: Final = "gatepost:ephemeral"
 # Threads with messages that no turn has taken, by the time of the last one, for the sweep.
 WAITING: Final = f"{PREFIX}:waiting"
 AT_ONCE: Final = 200
+# As long as the buffer of a conversation stays that all of it was taken from.
+UTTERANCE_SECONDS: Final = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +203,20 @@ def put_back(thread: UUID, *, fence: int, ttl: int) -> None:
 def forget(thread: UUID) -> None:
     """Drop the copy of a thread and what waits for it."""
     with _valkey() as valkey:
-        keys = [_key(thread), _key(thread, "messages")]
+        keys = [_key(thread), _key(thread, "messages"), _key(thread, "utterance")]
         raw = valkey.get(_key(thread))
         if raw is not None:
             keys += [_key(thread, "list", name) for name in _decoded(raw)["now"]["lengths"]]
         valkey.delete(*keys)
 
 
-def send(thread: UUID, *, queue: str, message: Any, actor: str, ttl: int) -> None:
-    """Let the next turn of a thread have a message; raises NotAllowedNow once its state is gone."""
+def send(
+    thread: UUID, *, queue: str, message: Any, actor: str, ttl: int, utterance: int = 0
+) -> None:
+    """Let the next turn of a thread have a message; raises NotAllowedNow once its state is gone.
+
+    With the number of an `utterance` that number is noted in the same transaction.
+    """
     with _valkey() as valkey:
         with valkey.pipeline(transaction=True) as pipe:
             pipe.exists(_key(thread))
@@ -222,7 +229,15 @@ def send(thread: UUID, *, queue: str, message: Any, actor: str, ttl: int) -> Non
             pipe.rpush(_key(thread, "messages"), _encoded(value))
             pipe.expire(_key(thread, "messages"), ttl)
             pipe.zadd(WAITING, {f"{thread} {queue}": _seconds(at)})
+            if utterance:
+                pipe.set(_key(thread, "utterance"), utterance, ex=UTTERANCE_SECONDS)
             pipe.execute()
+
+
+def last_utterance(thread: UUID) -> int:
+    """Number of the last utterance that was sent to a thread as a message."""
+    with _valkey() as valkey:
+        return int(valkey.get(_key(thread, "utterance")) or 0)
 
 
 def messages(thread: UUID) -> list[Message]:

@@ -127,4 +127,5 @@ from .tree.reach import (
 )
 from .turns import Totals, leave_turn
 from .unknown_effects import effect_as_written, note_unknown, settle
+from .utterances import UTTERANCE, record_due, record_utterances
 from .wakes import add_event, wake

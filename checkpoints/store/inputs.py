@@ -47,11 +47,20 @@ def send_input(
 
 
 def receive(
-    move: Move, message: Any, *, actor: str, sent_by: Mapping[str, str] | None = None
+    move: Move,
+    message: Any,
+    *,
+    actor: str,
+    sent_by: Mapping[str, str] | None = None,
+    utterance: Mapping[str, Any] | None = None,
 ) -> None:
-    """Let `move` append a message to the log of its thread; `sent_by` names a thread."""
+    """Let `move` append a message to the log of its thread; `sent_by` names a thread.
+
+    `utterance` has the number of one that was said.
+    """
     move.express("wake_seq", "th.wake_seq + 1")
     data = {"message": message, **({"sent_by": dict(sent_by)} if sent_by else {})}
+    data |= {"utterance": dict(utterance)} if utterance else {}
     move.events = [NewEvent(EventKind.INPUT_RECEIVED, data, actor)]
     move.inserts = [received(WAKE_KIND)]
 

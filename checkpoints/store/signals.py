@@ -7,7 +7,7 @@ between, and whether it comes before the wait begins or after.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -31,16 +31,27 @@ def send_signal(
     raised `wake_seq` keeps it from leaving for a wait whose signal is there.
     """
     move = versioned(Move(thread, in_statuses(TAKES_INPUT)), expected_version)
-    move.express("wake_seq", "th.wake_seq + 1")
-    move.express("version", f"th.version + CASE WHEN {_IS_AWAITED} THEN 1 ELSE 0 END", name)
-    queue_where(move, _IS_AWAITED, name)
-    move.events = [NewEvent(EventKind.SIGNAL_RECEIVED, {"signal": name, "value": value}, actor)]
-    move.inserts = [received(WAKE_KIND)]
+    receive_signal(move, name, value, actor=actor)
     row = perform(move)
     if row is None:
         refuse(thread, expected_version=expected_version, wanted="Taking a signal")
         raise AssertionError("unreachable")
     return int(row.last_seq)
+
+
+def receive_signal(
+    move: Move, name: str, value: Any, *, actor: str, utterance: Mapping[str, Any] | None = None
+) -> None:
+    """Let `move` keep a signal, and queue its thread if it waits for it.
+
+    `utterance` has the number of one that was said.
+    """
+    move.express("wake_seq", "th.wake_seq + 1")
+    move.express("version", f"th.version + CASE WHEN {_IS_AWAITED} THEN 1 ELSE 0 END", name)
+    queue_where(move, _IS_AWAITED, name)
+    data = {"signal": name, "value": value, **({"utterance": dict(utterance)} if utterance else {})}
+    move.events = [NewEvent(EventKind.SIGNAL_RECEIVED, data, actor)]
+    move.inserts = [received(WAKE_KIND)]
 
 
 def take_signals(move: Move, seqs: Sequence[int]) -> None:

@@ -35,6 +35,19 @@ class NoStore:
         return response
 
 
+class NoDevices:
+    """No page uses microphone, camera or the person's place, unless it says so itself."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if "Permissions-Policy" not in response:
+            response["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
+        return response
+
+
 class Refusals:
     """Turns an action's refusal that no view has answered into its page, without a traceback."""
 

@@ -146,6 +146,14 @@ def ask(
     raise NeedsSecondPerson(ident, page)
 
 
+def is_held(thread: ThreadRow, operation: Operation, name: str, values: Mapping[str, Any]) -> bool:
+    """True if a policy asks somebody else about this operation now, or refuses it."""
+    if not queries_policies.any_about(thread.workspace, "operation"):
+        return False
+    rule = _rule(thread, operation, name, _pinned(thread, _plain(_sealed(thread, values))))
+    return rule is not None and rule.action != "allow"
+
+
 def _rule(
     thread: ThreadRow, operation: Operation, name: str, arguments: Mapping[str, Any]
 ) -> Rule | None:

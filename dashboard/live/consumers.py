@@ -89,7 +89,16 @@ def _seq(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """A socket of ours, which says why it ends."""
+
+    async def end(self, code: int, reason: str) -> None:
+        """Send the reason and close."""
+        await self.base_send(event_of({"type": "closed", "reason": reason}))
+        await self.close(code)
+
+
+class LiveConsumer(Socket):
     """Accepts who is signed in, checks each topic, then leaves the socket to the hub."""
 
     member: Member | None = None
@@ -100,13 +109,13 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         actor = await hub.in_thread(process.tidy(visitor), key) if key else None
         await self.accept()
         if actor is None:
-            await self._refuse(SIGNED_OUT, "You are signed out.")
+            await self.end(SIGNED_OUT, "You are signed out.")
             return
         if not actor.roles:
-            await self._refuse(NOT_ALLOWED, "You have no role in this workspace.")
+            await self.end(NOT_ALLOWED, "You have no role in this workspace.")
             return
         if 0 < settings.GATEPOST_SOCKETS_PER_LOGIN <= hub.sockets_of(key):
-            await self._refuse(TOO_MANY, "Too many pages of this login are open. Close some.")
+            await self.end(TOO_MANY, "Too many pages of this login are open. Close some.")
             return
         member = Member(key, actor, Outbox(self.base_send, broken=self._broken))
         self.member, self.hub = member, hub
@@ -142,10 +151,6 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self.member is not None:
             # Not inside the loop over members that found it broken.
             asyncio.get_running_loop().call_soon(self.hub.leave, self.member)
-
-    async def _refuse(self, code: int, reason: str) -> None:
-        await self.base_send(event_of({"type": "closed", "reason": reason}))
-        await self.close(code)
 
 
 def _resolve(wants: dict[topics.Topic, Want]) -> dict[topics.Topic, Want]:

@@ -11,6 +11,8 @@ from django.dispatch import receiver
 
 from checkpoints.ephemeral import copies
 from checkpoints.errors import ContentAway
+from checkpoints.hot import utterances
+from checkpoints.hot.streams import HotStoreAway
 from checkpoints.signals import (
     activity_progressed,
     board_changed,
@@ -62,6 +64,8 @@ def forget_erased(*, thread_id: UUID, workspace: UUID, **_kwargs: Any) -> None:
     progress.forget_progress(thread_id)
     with suppress(ContentAway):
         copies.forget(thread_id)  # of an ephemeral thread; else it ends by itself
+    with suppress(HotStoreAway):
+        utterances.forget(thread_id)
     hints.look_again(thread_id, workspace)
 
 

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "python-client": ("tests/contract/clients/test_howto.py", 3),
     "shipped-agents": ("tests/browser/howtos/test_shipped_agents.py", 3),
     "stop-threads": ("tests/docs/test_howtos_performed.py", 2),
+    "talk": ("tests/docs/test_talk.py", 4),
     "tool-loop": ("tests/unit/workers/react/test_howto.py", 2),
     "write-an-agent": ("tests/faults/embedded/test_write_an_agent.py", 30),
 }

@@ -79,6 +79,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "woken": lambda: store.wake_sleepers(owner=owner),
         "rung": _ring_stranded,
         "messages": _ring_for_messages,
+        "utterances": _record_utterances,
         "stopped": store.mark_stopped,
         "children": lambda: store.deliver_due(actor=owner),
         "reached": reached.carry_out,
@@ -180,6 +181,14 @@ def _ring_for_messages() -> int:
     for thread, queue in waiting:
         ring(thread_id=thread, queue=queue)
     return len(waiting)
+
+
+def _record_utterances() -> int:
+    """Record what people said where the web process that acknowledged it is gone."""
+    try:
+        return store.record_due()
+    except HotStoreAway:
+        return 0  # what lies there is away as well
 
 
 def _announce_folders() -> int:

@@ -9,10 +9,11 @@ from uuid import UUID
 
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
-from checkpoints import queries
+from checkpoints import queries, store
 from checkpoints.durabilities import HOT
 from checkpoints.errors import ContentAway, NotFound
-from checkpoints.states import EventKind, Status
+from checkpoints.queries.why import awaited_signals
+from checkpoints.states import TAKES_INPUT, EventKind, Status
 from checkpoints.views import (
     ActivityRow,
     AgentRow,
@@ -33,7 +34,7 @@ from dashboard.fields.shapes import Kind
 from dashboard.html import lineage
 from dashboard.html.step_times import STATUS_KINDS, Times, times_of
 from dashboard.identity.people import people
-from dashboard.identity.permissions import allowed_actions
+from dashboard.identity.permissions import allowed_actions, may
 from dashboard.threads.page import errors
 from dashboard.threads.page.abilities import abilities
 from dashboard.threads.page.anatomy import anatomy_of
@@ -436,6 +437,15 @@ def thread_input(page: ThreadPage, roles: Roles) -> dict[str, Any]:
         "signals": page.not_taken[1],
         "input_field": message_field(page.version) if allowed.allowed and not page.past else None,
         "input_why": "" if page.past else allowed.why,
+        "talks": "" if page.past else _conversation_name(page.thread, roles),
         "past": page.past,
         "people": page.people,
     }
+
+
+def _conversation_name(thread: ThreadRow, roles: Roles) -> str:
+    """The name under which people talk with a thread; empty where they can't."""
+    takes = thread.is_ephemeral or thread.status in TAKES_INPUT
+    hears = thread.message_channel or store.UTTERANCE in awaited_signals(thread)
+    can = may(Class(roles), "input") and takes and hears and "/" not in thread.agent
+    return (thread.name or str(thread.id)) if can and thread.erased is None else ""

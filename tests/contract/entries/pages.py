@@ -40,7 +40,7 @@ def page(name: str, world: World, foreign: bool) -> Knock:
 # The last: of many threads each is refused by itself; nothing is done to those of others.
 NO_NAMES = (
     *(name for name, action in declared.pages().items() if not action.target),
-    *("thread_new", "view_new", "threads_many", "sign_ins_end_others", "device_add"),
+    *("thread_new", "voice", "view_new", "threads_many", "sign_ins_end_others", "device_add"),
     *("second_factor_add", "second_factor_remove", "passkey_remove"),
 )
 # A wrong password is counted and logged, so being refused writes; its tests stand in

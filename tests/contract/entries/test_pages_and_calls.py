@@ -122,6 +122,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "thread_reveal": lambda w: ("auditor", [w.encrypted], {"channel": "note"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
+    "voice": lambda w: ("operator", [], {"agent": "reader", "name": "mail"}),
     "thread_signal": lambda w: ("operator", [w.inbox], {"name": "settled", "value": "1"}),
     "approvals_decide": lambda w: (
         "manager",

@@ -29,7 +29,7 @@ BY_HAND: Final = {
     "a control of the page that is never sent": """
         admin/search_form.html: #, approvals/inbox.html: #, board/board.html: #,
         approvals/outcome.html: #kept-note, approvals/payload.html: #lines-{{ forloop.counter }},
-        threads/page/time.html: #replay-speed
+        threads/page/time.html: #replay-speed, voice/talk.html: words
     """,
     "ticks the rows that are listed": """
         approvals/inbox_row.html: item, approvals/inbox_group_member.html: item,

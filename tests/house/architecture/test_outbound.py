@@ -28,6 +28,7 @@ JUDGED = {
     "dashboard/operate/packages/advisories.py": "the database of advisories",
     "workers/language/configuration.py": "models",
     "workers/language/providers.py": "models",
+    "workers/language/transcription.py": "the server that turns speech into text",
     "workers/language/transport.py": "models",
     "workers/step/web_pages.py": "pages that agents read",
     "workers/tracing/otlp.py": "the collector of spans",

@@ -48,6 +48,8 @@ RECORDS = "test_numbers_records"
 RECORDS_ENDINGS = ("_changelist", "_change")
 NONE = {
     "thread_new": "a form",
+    "voice": "a form",
+    "voice_talk": "the conversation of the thread's page",
     "sign_ins": "words and a form",
     "keyboard": "words",
     "memories": "words; unit/memories/test_memory_pages.py reads which are listed",
