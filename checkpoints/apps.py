@@ -12,6 +12,7 @@ class CheckpointsConfig(AppConfig):
         from .log import remains
         from .models.recorded_tables import register
         from .queries.erasures import parts
+        from .store import history_index
         from .store.encrypted import keys
         from .store.statement import searchable
 
@@ -20,3 +21,4 @@ class CheckpointsConfig(AppConfig):
         parts.register()
         remains.register(keys.ERASED_PART)
         remains.register(searchable.ERASED_PART)
+        remains.register(history_index.ERASED_PART)

@@ -54,6 +54,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "again_in": ("number", "seconds until the next attempt"),
     "agent": ("text", "name of the agent"),
     "agent_version": ("text", "id of the agent version"),
+    "answer_hash": ("text", "salted hash over a question and its answer"),
     "approval": ("text", "id of the request"),
     "approved_by": ("text", "actor who approved"),
     "archive": ("any", "whether, or under which path, a capsule is kept before the erasure"),
@@ -200,6 +201,7 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "proposal_hash": ("text", "hash of the proposal"),
     "provider": ("text", "name of the identity provider"),
     "python": ("text", "version of Python"),
+    "question": ("text", "id of the question to the record"),
     "queue": ("text", "queue in which the thread waits for workers"),
     "raw": ("text", "beginning and end of an answer as it came"),
     "reason": ("text", "why"),
@@ -238,7 +240,9 @@ FIELDS: Final[dict[str, tuple[str, str]]] = {
     "sha256": ("text", "hash of the file"),
     "shared": ("boolean", "whether the view is shared"),
     "signal": ("text", "name of the signal"),
+    "since": ("text", "since when"),
     "size": ("integer", "bytes"),
+    "sources": ("list", "thread and number of each event that an answer rests on"),
     "standing_hash": ("text", "hash of the arguments that now stand"),
     "started_in": ("object", "thread and chain of the parent"),
     "state": ("text", "state that the activity, or the tool of an upstream, has now"),
@@ -603,6 +607,7 @@ class WorkspaceEventKind(_Kind):
     RECORD_BEGUN = "record.begun", "tables note versions", Proof.ROWS
     EXPORT_BEGUN = "export.begun", "export filters form after limit"
     RECORD_EXPORTED = "record.exported", "export form events logs requests next manifest"
+    RECORD_ASKED = "record.asked", "question thread agent since until sources answer_hash"
     RECORD_DAMAGED = "record.damaged", "of id events seq what checks"
     RECORD_RESTORED = "record.restored", "of id events checks"
 

@@ -75,6 +75,7 @@ from dashboard.people.sign_in_calls import (
 )
 from dashboard.people.user_calls import LinkedUser, OneUser, UnlinkedUser, Users
 from dashboard.people.workspace_calls import OwnWorkspace, PasswordOfUser, RevokeOneToken, Tokens
+from dashboard.questions.ask import ASK_RECORD
 from dashboard.records.erase import DECIDE_ERASURE, ERASE
 from dashboard.records.erasures import ERASURES, ONE_ERASURE
 from dashboard.records.export import ExportRecords
@@ -250,6 +251,7 @@ _v1: list[URLPattern | URLResolver] = [
         name="policy",
     ),
     path("records/", Records.as_view(), name="records"),
+    path("records/questions/", call(ASK_RECORD), name="records_questions"),
     path("records/export/", ExportRecords.as_view(), name="records_export"),
     path("otlp/v1/traces", TakeSpans.as_view(), name="otlp_traces"),
     path("identities/", hooks.OWN.as_view(), name="identities"),

@@ -28,6 +28,7 @@ from .board.incidents import pages as incidents
 from .board.overview import pages as overview
 from .board.saved_views import pages as saved_views
 from .memories import pages as memories
+from .questions import pages as question_pages
 from .records import erasure_pages
 from .threads import (
     cancel_page,
@@ -112,6 +113,8 @@ urlpatterns = [
     path("subscriptions/devices/", devices.add, name="device_add"),
     path("subscriptions/devices/<uuid:device_id>/remove/", devices.drop, name="device_remove"),
     path("push-worker.js", devices.worker, name="push_worker"),
+    path("questions/", question_pages.questions, name="questions"),
+    path("questions/<uuid:question_id>/", question_pages.question, name="question"),
     path("overview/", overview.overview, name="overview"),
     path("overview/budgets/", budgets.page, name="budgets"),
     path("overview/<str:name>.csv", overview.table, name="overview_csv"),

@@ -25,6 +25,7 @@ from .fleet import (
     Worker,
 )
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
+from .history_index import IndexedEvent, IndexPosition, RecordQuestion
 from .memories import Memory, MemoryText
 from .overview import Budget, BudgetBand, Figure, FigureChange, FoldedUnit
 from .threads import (

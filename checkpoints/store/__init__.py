@@ -27,6 +27,7 @@ from .erasure.requests import refuse as refuse_erasure
 from .erasure.requests import request as request_erasure
 from .folder_duties import claim_folder, folder_kept, owe_folder, postpone_folder
 from .forks import fork
+from .history_index import index_history, rebuild_index
 from .hot_streams import forget_stream, note_stream, report_buffered
 from .inputs import send_input
 from .installation.agents import (
@@ -55,6 +56,7 @@ from .installation.memories import forget_expired as forget_expired_memories
 from .installation.memories import forget_thread as forget_memories_of_thread
 from .installation.memories import refuse_gone, remember
 from .installation.record_begin import begin_record
+from .installation.record_questions import record_question
 from .installation.reencryption import reencrypt, stored_secrets
 from .installation.span_exports import begin_export, move_export
 from .installation.stuck import StuckTurns, learn_node_times, note_stuck

@@ -739,6 +739,12 @@ KINDS: Final[Mapping[str, KindDisplay]] = {
             f"as {d.get('form', '?')}"
         )
     ),
+    W.RECORD_ASKED: KindDisplay(
+        lambda d, who: (
+            f"{who} asked the record"
+            + (", which had an answer" if d.get("sources") else ", which had no answer")
+        )
+    ),
     W.RECORD_DAMAGED: KindDisplay(
         lambda d, who: f"{who} found {record(d)} damaged: {cut(d.get('what') or '?')}"
     ),

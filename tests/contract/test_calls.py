@@ -42,6 +42,7 @@ QUERIES: dict[str, int] = {
     "erasures_decide": 30,
     "threads_erase": 20,
     "holds_list": 3,
+    "records_ask": 16,  # it fills the index, counts words, reads what has them, writes the answer
     "retention_list": 3,
     "retention_set": 12,
     "threads_hold": 12,

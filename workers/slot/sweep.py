@@ -95,6 +95,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "budgets": lambda: announce_budgets(owner=owner) if _budgets_turn.is_due() else 0,
         "hot store": lambda: announce_filling() if _hot_store_turn.is_due() else 0,
         "hot steps": lambda: announce_lag() if _lag_turn.is_due() else 0,
+        "indexed": store.index_history,
         "folders": _announce_folders,
         "erased": store.carry_on_erasures,
         "memories": lambda: store.forget_expired_memories(actor=owner),

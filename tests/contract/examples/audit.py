@@ -12,6 +12,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "records_export": lambda w: Call(
         query={"q": "report", "form": "csv", "limit": "100"}, who=("operator", "auditor")
     ),
+    "records_ask": lambda w: Call(
+        body={"question": "Who started the thread?", "agent": "research"}
+    ),
     "erasures_list": lambda w: Call(),
     "erasures_retrieve": lambda w: Call({"erasure_id": str(w.erasure)}),
     "erasures_decide": lambda w: Call(

@@ -54,6 +54,7 @@ BY_HAND: Final = {
     "stands in a menu or a row beside the button that sends it": """
         board/incidents/detail.html: hours,
         board/views.html: name shared, records/saved_questions.html: name shared,
+        questions/box.html: question agent,
         threads/page/head.html: title, threads/page/stop.html: before_node
     """,
     "the form takes a text or the whole where the call takes differences": """

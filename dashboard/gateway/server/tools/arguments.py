@@ -17,6 +17,7 @@ from dashboard.kit.api.parameters import LIMIT_MAX, SEQ_MAX, TEXT_MAX
 from dashboard.kit.filters import taking
 from dashboard.kit.shapes import requests
 from dashboard.kit.shapes.texts import Id, NotBlank, Title
+from dashboard.questions.ask import AskRecord as AskRecordInput
 from dashboard.threads.files import PIECE, PIECE_MAX, READ_MAX
 from dashboard.threads.fork import Fork as ForkInput
 from dashboard.threads.reveal import Reveal as RevealInput
@@ -146,6 +147,12 @@ class Wait(OneThread):
 
 class Reveal(OneThread, RevealInput):
     """An encrypted channel, and at which checkpoint; without one at the head."""
+
+
+class AskRecord(Arguments, AskRecordInput):
+    """A question to the record, and what of it is searched."""
+
+    apart: ClassVar[frozenset[str]] = frozenset()
 
 
 class Fork(OneThread, ForkInput):

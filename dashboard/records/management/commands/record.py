@@ -18,10 +18,13 @@ from dashboard.approvals.report_shape import Report
 from dashboard.board.filters.records import RECORDS
 from dashboard.board.saved_views.questions import named
 from dashboard.errors import Missing
+from dashboard.identity.permissions import Actor
+from dashboard.kit.command import verb
 from dashboard.kit.filters import add_options, option_texts
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, VerbsCommand
 from dashboard.kit.terminal.new_files import write_new
 from dashboard.kit.terminal.tables import facts, table
+from dashboard.questions.ask import ASK_RECORD, RecordAnswer
 from dashboard.records.export import export_records
 from dashboard.records.exports.package import FACTS, ROWS_DEFAULT
 from dashboard.records.exports.rows import FORMS
@@ -118,6 +121,12 @@ def report(command: PersonalCommand) -> None:
     command.show(shown, facts("", rows))
 
 
+def answered(command: PersonalCommand, _: Actor, answer: RecordAnswer) -> None:
+    """The sentences of an answer, each with its event."""
+    rows = ((one.text, one.title, one.seq, moment(one.at)) for one in answer.sentences)
+    command.show(answer, table("", ("answer", "thread", "event", "when"), rows))
+
+
 def _record_in_words(shown: Report) -> str:
     if shown.verified_at is None:
         return "not verified yet"
@@ -195,13 +204,18 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
 class Command(VerbsCommand):
     """The record."""
 
-    help = "Searches the record across threads, exports it with its proof, reports on decisions."
+    help = (
+        "Asks and searches the record across threads, exports it with its proof, reports on "
+        "decisions."
+    )
     examples = """
+        record ask "Who approved the payment?" --agent payments
         record search --q "ACME" --decision approve
         record export --to audit --since 2026-11-01 --until 2026-11-30 --form csv
         record report ID --to decision.html
     """
     verbs = (
+        verb(ASK_RECORD, answered),
         Verb(
             "search",
             "finds events across threads",

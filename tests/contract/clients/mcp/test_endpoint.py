@@ -163,6 +163,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "files": {"thread": THREAD},
     "read_file": {"thread": THREAD, "sha256": "0" * 64},
     "add_file": {"thread": THREAD, "name": "notes.txt", "text": "x"},
+    "ask_records": {"question": "Who started the thread?", "thread": THREAD},
     "fork": {"thread": THREAD, "checkpoint": CHECKPOINT},
     "roll_back": {"thread": THREAD, "checkpoint": CHECKPOINT, "reason": "x"},
     "save_state": {"name": "x", "state": {}},
@@ -272,4 +273,4 @@ async def test_things_of_another_workspace_are_not_there(
             assert (tool, problem["status"]) == (tool, 404)
         listed = await use(client, "list", limit=200)
         assert here["thread"] not in {one["id"] for one in listed["results"]}
-    assert len(naming) == 10
+    assert len(naming) == 14

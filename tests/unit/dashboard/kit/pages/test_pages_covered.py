@@ -72,6 +72,8 @@ NONE = {
     "passkey_add": "posts only",
     "passkey_remove": "posts only",
     "user_second_factor_remove": "posts only",
+    "questions": "words and a form",
+    "question": "words and addresses",
     "views": "words and addresses",
     "view": "a form",
     "view_new": "a form",

@@ -124,6 +124,8 @@ def plant(cast: Cast, word: Words) -> tuple[UUID, UUID]:
         },
         **{"Idempotency-Key": f"decide {thread}"},
     )
+    question = {"question": f"Who did {word('asked')}?", "thread": str(thread)}
+    post(cast, "operator", "/records/questions/", question)
     export(cast.actor("operator"), thread).close()
     fork = UUID(
         post(
