@@ -66,6 +66,7 @@ def main() -> int:
     number = parser.parse_args().turns
     servers.clean_environment()
     os.environ["GATEPOST_AGENTS"] = "benchmarks.agents.chat"
+    os.environ["GATEPOST_SHIPPED_AGENTS"] = "false"
     good = True
     with servers.bench() as bench:
         from workers.slot import loop
