@@ -53,7 +53,7 @@ ELSEWHERE = {
     "payments": ("tests/browser/howtos/test_payments.py", 1),
     "pydantic-ai": ("tests/contract/clients/frameworks/pydantic_ai/test_pydantic_ai.py", 5),
     "python-client": ("tests/contract/clients/test_howto.py", 3),
-    "shipped-agents": ("tests/browser/howtos/test_shipped_agents.py", 3),
+    "shipped-agents": ("tests/browser/howtos/test_shipped_agents.py", 4),
     "stop-threads": ("tests/docs/test_howtos_performed.py", 2),
     "talk": ("tests/docs/test_talk.py", 4),
     "tool-loop": ("tests/unit/workers/react/test_howto.py", 2),
