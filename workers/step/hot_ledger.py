@@ -280,6 +280,8 @@ class BatchLedger(HotLedger):
         if self._waiting:
             store.write_steps(self.work, self._waiting)
             self._waiting = []
+            # From here on: a slow commit would else be followed by one for a single step.
+            self._sent = time.monotonic()
 
 
 def _as_it_is_now(work: Work) -> Work:
