@@ -16,7 +16,7 @@ from django.core.files.storage import default_storage
 from approvals.verification.proof import verify
 from checkpoints import payloads, queries
 from checkpoints.errors import ContentAway, CorruptHistory
-from checkpoints.hot import streams
+from checkpoints.hot.appends import Appends
 from checkpoints.states import EventKind, Status
 from tests.unit.checkpoints.builders import expire, rows
 from tests.unit.workers.conftest import Bench, bench_of
@@ -217,13 +217,13 @@ def test_steps_of_the_hot_store_wait_there_and_are_the_same_steps(
     storage_of: Callable[[str], Storage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     appended: list[bytes] = []
-    append = streams.append
+    append = Appends.append
 
-    def noted(thread: UUID, *, entries: Sequence[bytes], **more: Any) -> int:
+    def noted(self: Appends, entries: Sequence[bytes]) -> None:
         appended.extend(entries)
-        return append(thread, entries=entries, **more)
+        append(self, entries)
 
-    monkeypatch.setattr(streams, "append", noted)
+    monkeypatch.setattr(Appends, "append", noted)
     hot, database = storage_of("hot"), storage_of("database")
     threads = [at_the_gate(one, tmp_path, rounds=6) for one in (hot, database)]
     assert len(appended) == 6, "each round is a step that only moves the state on"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from checkpoints import store
 from checkpoints.hot import streams
+from checkpoints.hot.appends import Appends
 from checkpoints.states import Status
 from gatepost import Harness, Reject
 from gatepost_agents.connect_four.agent import graph
@@ -115,13 +115,13 @@ def test_its_moves_wait_in_the_hot_store_as_entries_of_about_a_kilobyte(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sizes: list[int] = []
-    append = streams.append
+    append = Appends.append
 
-    def noted(thread: UUID, *, entries: Sequence[bytes], **more: Any) -> int:
+    def noted(self: Appends, entries: Sequence[bytes]) -> None:
         sizes.extend(map(len, entries))
-        return append(thread, entries=entries, **more)
+        append(self, entries)
 
-    monkeypatch.setattr(streams, "append", noted)
+    monkeypatch.setattr(Appends, "append", noted)
     workspace = store.create_workspace("games", actor="user:0")
     bench = Bench(load(["gatepost_agents.connect_four"])["connect-four"], workspace)
     thread = bench.start(**SERIES)
