@@ -126,12 +126,15 @@ def test_a_drive_that_is_away_is_no_damage_and_a_lost_row_is(bench: Bench, tmp_p
     assert not verify(thread).intact
     file.write_bytes(raw)
     assert verify(thread).intact
-    with transaction.atomic():
-        rows("SET LOCAL session_replication_role = replica")
-        rows("DELETE FROM gp_content WHERE thread_id = %s", [thread])
-    with pytest.raises(CorruptHistory):
-        bench.state(thread)
-    assert not verify(thread).intact
+    without_files = ended(bench, until=30)
+    for one in (thread, without_files):
+        rows("DELETE FROM gp_keyframe WHERE thread_id = %s", [one])
+        with transaction.atomic():
+            rows("SET LOCAL session_replication_role = replica")
+            rows("DELETE FROM gp_content WHERE thread_id = %s", [one])
+        with pytest.raises(CorruptHistory):
+            bench.state(one)
+        assert not verify(one).intact
 
 
 def test_a_value_beyond_the_limit_is_a_clear_error_and_nothing_is_lost(bench: Bench) -> None:
