@@ -36,7 +36,8 @@ def waiting_steps(places: Folders) -> list[dict[str, Any]]:
         for member in client.smembers("gatepost:hot:threads"):
             thread = member.decode()
             for _, fields in client.xrange(f"gatepost:hot:{thread}"):
-                entry = json.loads(fields[b"step"])
+                # A line with all but the delta, then the delta.
+                entry = json.loads(fields[b"step"].partition(b"\n")[0])
                 steps.append(
                     {"thread": thread, "checkpoint": entry["id"], "number": entry["number"],
                      "state_hash": entry["state_hash"]}
