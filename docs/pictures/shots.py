@@ -92,7 +92,6 @@ SHOTS = {
         press="Show the value",
     ),
     "memories": Shot("operator", "/memories/", "memories/list.html", "Memory"),
-    "memory": Shot("operator", "/memories/{memory}/", "memories/detail.html", "Memory"),
     "admin": Shot("auditor", "/admin/", "", "Audit records"),
     "api-docs": Shot("operator", "/api/docs/", "drf_spectacular/swagger_ui.html", "Gatepost API"),
     "board": Shot("operator", "/", "board/board.html", "Board"),

@@ -119,12 +119,12 @@ def play_story(operator: Person, manager: Person) -> dict[str, str]:
         operator.wait(thread, status)
     rows = manager.get("/approvals/?status=pending")["results"]
     ids["open"] = next(row["id"] for row in rows if row["thread"] == gate)
-    ids["memory"] = remember(operator)
+    remember(operator)
     return ids
 
 
-def remember(operator: Person) -> str:
-    """Put some texts into memory; the id of one that came from outside and was corrected."""
+def remember(operator: Person) -> None:
+    """Put some texts into memory; one came from outside and is corrected."""
     research = {"scope": "agent", "owner": "market-research"}
     operator.post("/memories/", text="Reports for the board give euros, without cents.", **research)
     operator.post("/memories/", text="Storms in October delayed most flights of 2024.", **research)
@@ -139,7 +139,6 @@ def remember(operator: Person) -> str:
         text="The airport publishes its delays on Tuesdays.",
         reason="The page says so since September.",
     )
-    return memory
 
 
 def start_conversation_and_case(operator: Person) -> dict[str, str]:
