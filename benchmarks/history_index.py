@@ -30,14 +30,14 @@ INSERT INTO gp_event (thread_id, workspace_id, seq, kind, v, actor, data, salt, 
                       prev_hash, hash)
 SELECT %(thread)s::uuid, %(workspace)s::uuid, n, 'thought.recorded', 1, 'worker:1',
   jsonb_build_object('node', 'work', 'text', (
-    SELECT string_agg('w' || floor(40000 * power(random(), 4) + 0 * n)::text, ' ')
-    FROM generate_series(1, 150))),
-  '', '', clock_timestamp(), '', '' FROM generate_series(%(first)s, %(last)s) n
+    SELECT string_agg('w' || floor(40000 * power(random(), 4) + 0 * (n + k))::text, ' ')
+    FROM generate_series(1, 150) k)),
+  '', '', clock_timestamp(), '', '' FROM generate_series(%(first)s::bigint, %(last)s::bigint) n
 """
 _BASELINE: Final = """
 CREATE TABLE bench_words AS SELECT thread_id, seq,
   to_tsvector('english', data ->> 'text') AS words
-FROM (SELECT * FROM gp_event WHERE kind = 'thought.recorded' LIMIT %s) e
+FROM (SELECT * FROM gp_event WHERE kind = 'thought.recorded' LIMIT %s::bigint) e
 """
 
 
