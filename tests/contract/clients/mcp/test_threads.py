@@ -87,6 +87,7 @@ def test_a_service_sends_a_signal_and_nothing_else(server: Server, agent: str) -
         async with connected(server.url, made) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
             reads = {"list", "get", "events", "wait", "files", "read_file", "load_state", "recall"}
+            reads |= {"ask_records"}
             assert tools == {*reads, "signal"}
             sent = await use(client, "signal", thread=thread, name="settled", value={"n": 1})
             assert [(s["name"], s["value"]) for s in sent["signals"]] == [("settled", {"n": 1})]
