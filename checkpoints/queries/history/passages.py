@@ -13,6 +13,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+import structlog
+from django.db import DatabaseError, InterfaceError
+
 from checkpoints.errors import ContentAway, CorruptHistory, InvalidValue, NotFound
 from checkpoints.payloads import fetched, opened
 from checkpoints.postgres.list_conditions import condition, narrowing, parameters
@@ -25,6 +28,8 @@ from checkpoints.tables.readers import decoded
 
 from ..installation.fleet import artifact
 from . import texts
+
+log = structlog.get_logger("gatepost.history")
 
 # Events that have a word are counted up to this number: a word with more of them is common.
 COMMON: Final = 2_000
@@ -110,7 +115,10 @@ class Position:
 
 
 def after(position: Position, *, limit: int) -> tuple[list[Passage], Position | None]:
-    """The next events of all threads, and the place of the last; without text of closed threads."""
+    """The next events of all threads, and the place of the last; without text of closed threads.
+
+    One that can't be read is logged and left out: all others come behind it.
+    """
     rows = fetch_named(
         SQL.behind_position,
         {
@@ -122,7 +130,17 @@ def after(position: Position, *, limit: int) -> tuple[list[Passage], Position | 
         },
     )
     end = Position(rows[-1].xid, rows[-1].thread, rows[-1].seq) if rows else None
-    return [_passage(row) for row in rows if row.data is not None], end
+    passages = []
+    for row in rows:
+        if row.data is None:
+            continue
+        try:
+            passages.append(_passage(row))
+        except (DatabaseError, InterfaceError):
+            raise  # of the connection, not of the event
+        except Exception:
+            log.exception("history.not_read", thread=str(row.thread), seq=row.seq)
+    return passages, end
 
 
 def read(keys: Sequence[tuple[UUID, int]], *, workspace: UUID) -> list[Passage]:

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 
 from checkpoints import store
-from checkpoints.queries.history import passages
+from checkpoints.queries.history import passages, texts
 from checkpoints.queries.history.passages import Passage, Scope
 from checkpoints.states import EventKind
 from checkpoints.store import NewEvent
@@ -79,6 +79,26 @@ def test_an_event_is_found_before_it_is_in_the_index_and_once_it_is() -> None:
     assert [p.kind for p in search("quokka", workspace)] == ["thought.recorded"]
     fill()
     assert [p.kind for p in search("quokka", workspace)] == ["thought.recorded"]
+
+
+def test_an_event_that_cannot_be_read_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = make_workspace()
+    thread = make_thread(workspace=workspace)
+    drive(thread).step(
+        {"append": {"log": ["one"]}}, events=[thought("Zebras"), thought("Giraffes")]
+    )
+    read = texts.statement
+
+    def hostile(data: Any) -> Any:
+        if data.get("text") == "Zebras":
+            raise KeyError("a form that nobody foresaw")
+        return read(data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(texts, "statement", hostile)
+        fill()
+    assert search("zebra", workspace) == []
+    assert [p.kind for p in search("giraffe", workspace)] == ["thought.recorded"]
 
 
 def test_it_waits_for_older_transactions_and_leaves_out_nothing() -> None:

@@ -113,3 +113,24 @@ def test_what_an_ended_thread_no_longer_takes_is_in_its_log(cast: Cast) -> None:
     [event] = queries.events(thread, kinds=[str(EventKind.UPDATE_REJECTED)]).rows
     assert event.data["message"] == {"number": 1, "text": "words 1"}
     assert utterances.threads_with_utterances() == []
+
+
+def test_one_buffer_that_fails_keeps_no_other_waiting(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = [begin(cast) for _ in range(4)]
+    for thread in threads:
+        say(thread, 1)
+    read = utterances.utterances_from
+
+    def hostile(thread: UUID, *args: Any, **kwargs: Any) -> list[Utterance]:
+        if thread == threads[1]:
+            raise KeyError("a form that nobody foresaw")
+        return read(thread, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(utterances, "utterances_from", hostile)
+        store.record_due()
+    assert [recorded(thread) for thread in threads] == [[1], [], [1], [1]]
+    [aside] = queries.rows_set_aside()
+    assert (aside.part, aside.row) == ("utterances", threads[1])

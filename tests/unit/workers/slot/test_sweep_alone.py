@@ -198,6 +198,8 @@ ELSEWHERE = {
     "shortened": "slot/test_clock.py::test_a_locked_thread_keeps_no_lease_too_long",
     "rung": "slot/test_sweep_rows.py::test_no_doorbell_is_rung_for_a_locked_thread",
     "messages": "slot/test_ephemeral.py::test_the_sweep_finds_messages_that_nobody_took",
+    "utterances": "store/test_utterances.py::test_one_buffer_that_fails_keeps_no_other_waiting",
+    "indexed": "store/test_history_index.py::test_an_event_that_cannot_be_read_is_left_out",
     "stopped": "installation/test_breakers.py::test_a_trip_writes_to_no_thread_but_those_at_work",
     "stuck": "installation/test_stuck.py::test_the_walk_over_the_waiting_comes_to_each",
     "waiting": "external/test_news.py::test_work_that_waits_is_told_once",
