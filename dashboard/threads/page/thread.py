@@ -351,7 +351,7 @@ class ThreadPage:
 
     @cached_property
     def lost(self) -> list[tuple[str, queries.LostSteps]]:
-        """What the hot store has lost, in words and the event that names it, newest first."""
+        """Losses of the hot store in words, with the event that names each; newest first."""
         if self.version.durability != HOT:
             return []
         losses = queries.lost_steps(self.id, workspace=self.workspace)
