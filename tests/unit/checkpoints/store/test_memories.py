@@ -22,7 +22,7 @@ from tests.unit.checkpoints.builders import (
     rows,
 )
 
-pytestmark = pytest.mark.requirement("A10", "C37")
+pytestmark = [pytest.mark.requirement("A10"), pytest.mark.requirement("C37")]
 
 
 def keep(workspace: UUID, text: str, **more: Any) -> MemoryRow:

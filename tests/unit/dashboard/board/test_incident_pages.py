@@ -156,7 +156,7 @@ def form(cast: Cast, **more: Any) -> dict[str, Any]:
 def test_a_person_subscribes_by_page_and_changes_and_removes_it(cast: Cast) -> None:
     assert "No endpoint sends to people yet" in get(cast, "/subscriptions/")
     mail(cast)
-    assert get(cast, "/subscriptions/new/").count('name="kinds"') == 6
+    assert get(cast, "/subscriptions/new/").count('name="kinds"') == 7
     status, html = post(cast, "/subscriptions/new/", **form(cast, label="no equals sign"))
     assert (status, "Is written key=value" in html or "key=value" in html) == (422, True)
     assert post(cast, "/subscriptions/new/", **form(cast, label="team=eu"))[0] == 303

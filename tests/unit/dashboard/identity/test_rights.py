@@ -214,7 +214,9 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
 @pytest.mark.parametrize(
     "action",
     sorted(
-        set(permissions.RIGHTS) - ELSEWHERE - {"start", "upload", "import", "notify", "retention"}
+        set(permissions.RIGHTS)
+        - ELSEWHERE
+        - {"start", "upload", "import", "notify", "remember", "retention"}
     ),
 )
 def test_other_workspaces_do_not_exist(cast: Cast, agent: UUID, action: str) -> None:

@@ -145,6 +145,7 @@ def test_a_rollback_says_what_memory_keeps_and_one_click_forgets_just_that(cast:
     assert "Memory does not go back" not in get(cast, f"/threads/{thread}/rollback/?checkpoint=1")
 
 
+@pytest.mark.requirement("B27")
 def test_the_anatomy_shows_what_the_state_refers_to(cast: Cast) -> None:
     row = keep(cast, "The secret recipe of the canteen.")
     work = scene.lease(scene.start(cast.workspace, scene.make_agent()))

@@ -19,7 +19,7 @@ from tests.unit.checkpoints.builders import expire, one, rows
 from tests.unit.workers.conftest import Bench
 from tests.unit.workers.graphs import remembering
 
-pytestmark = pytest.mark.requirement("A10", "C37")
+pytestmark = [pytest.mark.requirement("A10"), pytest.mark.requirement("C37")]
 TEXT = "The quokka invoice is due on Friday."
 
 
