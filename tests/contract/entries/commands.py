@@ -32,6 +32,7 @@ HOST = {
     "migrate": "changes the schema, under the role that owns it",
     "verify": "computes again, and notes what came out as the command's",
     "anchor": "reads every workspace's log",
+    "index": "reads every workspace's log, and fills what is derived from it",
     "encryption new-key": "stores nothing",
     "encryption status": "counts, and shows no secret",
     "encryption rotate": "needs the keys, which are in the environment of whoever starts it",

@@ -60,6 +60,8 @@ PAIRS: Final[dict[str, tuple[str, str]]] = {
 COMMANDS_OF_PAGES: Final = {
     **{page: verbs()[action.name] for page, action in pages().items()},
     "thread_new": "threads start",
+    "voice": "threads start",
+    "questions": "record ask",
     "thread_fork": "threads fork",
     "thread_rollback": "threads rollback",
     "thread_edit": "threads edit",

@@ -152,7 +152,7 @@ SHOWS = {
     "approval_report", "compare", "erasures", "thread_value", "artifact_preview",
     "incidents", "incident", "memories", "memory", "subscriptions", "views", "sign_ins",
     "second_factor", "push_worker",
-    "question", "keyboard", "overview", "overview_csv",
+    "question", "voice_talk", "keyboard", "overview", "overview_csv",
 }  # fmt: skip
 # A capsule of any size and a folder on the machine are read by command; no page does it either.
 BY_COMMAND = {"import_thread", "external.keep_state"}
@@ -260,6 +260,7 @@ def test_pages_that_only_show_take_no_post(cast: Cast) -> None:
         "memory": [world.memory],
         "overview_csv": ["spending"],
         "question": ["0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10"],
+        "voice_talk": ["reader", "mail"],
     }
     for name in SHOWS:
         answer, names = alone(partial(client.post, reverse(name, args=ids.get(name, []))))

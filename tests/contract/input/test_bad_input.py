@@ -338,7 +338,9 @@ def test_cursors_of_other_lists(entry: Entry) -> None:
     for other in lists:
         if other.id != entry.operation.id:
             call = example(entry.world, other)
-            query = {**call.query, "limit": "1"}
+            # Without words: a search answers its best matches and has no next page.
+            query = {name: text for name, text in call.query.items() if name != "q"}
+            query["limit"] = "1"
             page = entry.client.get(address(other, Call(call.params, query)))
             assert page.json()["next_cursor"], other.id
             cursors.append(page.json()["next_cursor"])

@@ -77,6 +77,7 @@ def test_usual_scopes_are_what_the_roles_allow_but_to_decide(cast: Cast) -> None
             "start",
             "signal",
             "work",
+            "memory",
             "control",
             "incidents",
             "views",
@@ -101,7 +102,12 @@ def test_each_right_belongs_to_one_scope_and_each_scope_reads() -> None:
     own = {"sign_ins", "delegate"}  # what people do for themselves, and admins for others
     assert SCOPES["administer"] | SCOPES["scim"] == (admins - SIGNED_IN) | own | {"read"}
     assert {"administer", "scim"} < set(tokens.ON_REQUEST)
-    several = {"decide": ["decide", "decide_high"], "delegate": ["decide", "administer"]}
+    several = {
+        "decide": ["decide", "decide_high"],
+        "delegate": ["decide", "administer"],
+        # An agent elsewhere remembers as it works; it corrects and deletes nothing.
+        "remember": ["work", "memory"],
+    }
     for action in RIGHTS.keys() - {"read", *SIGNED_IN}:
         opening = [scope for scope in SCOPES if action in SCOPES[scope]]
         assert opening == several.get(action, opening[:1]) != [], action
@@ -268,7 +274,7 @@ def test_scopes_narrow_what_roles_allow(cast: Cast, token: Make, agent: UUID) ->
                 assert message == f"This token lacks the scope '{wanted}'."
             tried += 1
         assert script.get(f"{V1}{at}/").status_code == 200
-    assert tried == 144
+    assert tried == 156
 
 
 def test_a_token_never_widens(cast: Cast, token: Make, row: gates.ApprovalRow) -> None:

@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from approvals.gates.verdict.tallies import tally_all
+from checkpoints import queries
 from checkpoints.states import EventKind, Status
 from gatepost_agents.payments import mail
 from gatepost_command import ROOT
-from tests.unit.checkpoints.builders import rows
+from tests.unit.checkpoints.builders import one
 from tests.unit.golden.make import AGENT
 from tests.unit.golden.rows import History, load
 from tests.unit.workers.conftest import Bench
@@ -50,26 +52,64 @@ def test_a_version_of_the_tree_before_is_the_same_code(name: str) -> None:
         assert before.version_id in now[graph.name].versions
 
 
-@pytest.mark.django_db
-def test_a_thread_of_the_tree_before_goes_on_unasked(tmp_path: Path, settings: Any) -> None:
-    """Its rows were written by a process that imported `agents.market_research`."""
+@pytest.fixture
+def thread_before(tmp_path: Path, settings: Any) -> UUID:
+    """A thread at its gate, of a process that imported `agents.market_research`."""
     settings.GATEPOST_PUBLISHED = tmp_path / "published"
     history = History(3, "at-the-gate", "moved")
     assert '"agents/market_research/agent.py"' in history.text()
     thread = load(history)
     tally_all()  # as the migration does for the rows that it finds
-    (version,) = rows("SELECT agent_version_id FROM gp_thread WHERE id = %s::uuid", [thread])[0]
-    (workspace,) = rows("SELECT workspace_id FROM gp_thread WHERE id = %s::uuid", [thread])[0]
+    return thread
+
+
+def of_thread(column: str, thread: UUID) -> UUID:
+    result: UUID = one(f"SELECT {column} FROM gp_thread WHERE id = %s::uuid", [thread])
+    return result
+
+
+@pytest.mark.django_db
+def test_a_thread_of_the_tree_before_goes_on_unasked(
+    thread_before: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing but the place of its agent's modules is another one."""
+    version = of_thread("agent_version_id", thread_before)
+    code = queries.code_of_version(version)
+    assert code is not None
+    # The code of then, at the places of now: the agent's own has changed since.
+    parts = [{**part, "file": moved_file(part["file"])} for part in code["parts"]]
+    assert {Path(part["file"]).parts[0] for part in parts} == {"gatepost_agents", "tools"}
+    monkeypatch.setattr(registry, "code_of", lambda *_: {**code, "former": "", "parts": parts})
     agent = registry.load([AGENT])["market-research"]
-    bench = Bench(agent, workspace)
+    bench = Bench(agent, of_thread("workspace_id", thread_before))
+    assert version != agent.version_id
     assert version in agent.versions
-    bench.decide(thread, "approve", "Fine.")
-    assert bench.advance(thread).status is Status.SUCCEEDED
-    (changed,) = [e for e in bench.events(thread) if e.kind == EventKind.CODE_CHANGED]
+    bench.decide(thread_before, "approve", "Fine.")
+    assert bench.advance(thread_before).status is Status.SUCCEEDED
+    (changed,) = [e for e in bench.events(thread_before) if e.kind == EventKind.CODE_CHANGED]
     assert (changed.data["by"], changed.data["from"]) == ("same", str(version))
-    assert bench.intact(thread)
-    fork = bench.fork(thread, 4, {})
+    assert bench.intact(thread_before)
+    fork = bench.fork(thread_before, 4, {})
     assert bench.advance(fork).status is Status.WAITING
+
+
+def moved_file(file: str) -> str:
+    """The path of a module of the tree before in that of now."""
+    return file.replace("agents/", "gatepost_agents/", 1) if file.startswith("agents/") else file
+
+
+@pytest.mark.django_db
+def test_a_thread_of_the_tree_before_is_asked_about_where_the_code_changed_as_well(
+    thread_before: UUID,
+) -> None:
+    """Another name excuses no other code: market research imports pandas in another place since."""
+    agent = registry.load([AGENT])["market-research"]
+    bench = Bench(agent, of_thread("workspace_id", thread_before))
+    assert of_thread("agent_version_id", thread_before) not in agent.versions
+    bench.decide(thread_before, "approve", "Fine.")
+    row = bench.advance(thread_before)
+    assert (row.status, row.waiting_on and row.waiting_on["kind"]) == (Status.ATTENTION, "code")
+    assert bench.intact(thread_before)
 
 
 def test_a_setting_may_name_an_agent_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
