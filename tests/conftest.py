@@ -107,11 +107,12 @@ def hot_server() -> HotStore:
 
 @pytest.fixture
 def hot_store(hot_server: HotStore) -> Iterator[redis.Redis]:
-    """A client of the hot store, which is empty: no keys, no functions."""
+    """A client of the hot store, which is empty: no keys, no functions; also for who comes next."""
     with redis.Redis(unix_socket_path=str(hot_server.socket)) as client:
         client.flushall()
         client.function_flush()
         yield client
+        client.flushall()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from checkpoints.log.remains import Part
-from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.queries.history import passages
 from checkpoints.queries.history.passages import Position
@@ -31,7 +30,8 @@ def index_history(*, seconds: float = SWEEP_SECONDS, batch: int = BATCH) -> int:
     """
     until = time.monotonic() + seconds
     total = 0
-    while n := _add(_position(), batch):
+    # Asked for each batch, and at rest that alone: what an event records is read with its joins.
+    while (position := _position()).is_behind and (n := _add(position, batch)):
         total += n
         if time.monotonic() > until:
             break
@@ -46,23 +46,23 @@ def rebuild_index() -> None:
         cursor.execute(SQL.forget)
 
 
-def _position() -> Position:
-    rows = fetch_named(SQL.position)
-    if not rows or rows[0].ahead:
+def _position() -> Any:
+    position = passages.indexed_position()
+    if position is None or position.is_ahead:
         with connection.cursor() as cursor:
             cursor.execute(SQL.begin)
-        rows = fetch_named(SQL.position)
-    row = rows[0]
-    return Position(row.xid, row.thread_id, row.seq)
+        position = passages.indexed_position()
+    return position
 
 
-def _add(position: Position, batch: int) -> int:
+def _add(position: Any, batch: int) -> int:
     """Add the events behind a position; 0 where there are none, or somebody else was quicker."""
     # Outside of the transaction: files may lie in a storage elsewhere.
-    events, end = passages.after(position, limit=batch)
+    former = Position(position.xid, position.thread_id, position.seq)
+    events, end = passages.after(former, limit=batch)
     if end is None:
         return 0
-    at: dict[str, Any] = {"xid": position.xid, "thread": position.thread, "seq": position.seq}
+    at: dict[str, Any] = {"xid": former.xid, "thread": former.thread, "seq": former.seq}
     new: dict[str, Any] = {"xid": end.xid, "thread": end.thread, "seq": end.seq}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(SQL.lock, at)

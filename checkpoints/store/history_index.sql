@@ -5,10 +5,6 @@ VALUES ('history', 0, '00000000-0000-0000-0000-000000000000', 0)
 ON CONFLICT (name) DO UPDATE SET xid = 0, thread_id = EXCLUDED.thread_id, seq = 0
 WHERE p.xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 
--- position -- The last event that is in the index.
-SELECT xid, thread_id, seq, xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS ahead
-FROM gp_index_position WHERE name = 'history'
-
 -- share -- Let no erasure of the index begin before this transaction ends.
 SELECT pg_advisory_xact_lock_shared(hashtextextended('gatepost.history_index', 0))
 

@@ -114,6 +114,15 @@ class Position:
     seq: int
 
 
+def indexed_position() -> Any | None:
+    """The last event in the index: `xid`, `thread_id`, `seq`; `is_behind` where more can follow.
+
+    One that `is_ahead` of all transactions was made by another server.
+    """
+    rows = fetch_named(SQL.position)
+    return rows[0] if rows else None
+
+
 def after(position: Position, *, limit: int) -> tuple[list[Passage], Position | None]:
     """The next events of all threads, and the place of the last; without text of closed threads.
 

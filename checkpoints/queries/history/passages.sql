@@ -1,3 +1,12 @@
+-- position -- The last event that is in the index, and whether another one can follow.
+SELECT p.xid, p.thread_id, p.seq,
+  p.xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS is_ahead,
+  EXISTS (SELECT 1 FROM (SELECT x.seq FROM gp_event x
+    WHERE (x.xid8, x.thread_id, x.seq) > (p.xid::text::xid8, p.thread_id, p.seq)
+    AND x.xid8 < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY x.xid8, x.thread_id, x.seq LIMIT 1) e) AS is_behind
+FROM gp_index_position p WHERE p.name = 'history'
+
 -- after -- Committed events behind a position, in an order that no later commit changes.
 SELECT x.xid8, x.thread_id, x.seq, x.kind, x.actor, x.at, x.workspace_id, x.data FROM gp_event x
 WHERE (x.xid8, x.thread_id, x.seq)

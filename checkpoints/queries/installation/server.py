@@ -28,6 +28,7 @@ GUARDS: Final[dict[str, tuple[str, ...]]] = {
     "gp_anchor": ("gp_anchor_row", "gp_anchor_table"),
     "gp_anchor_stamp": ("gp_anchor_stamp_row", "gp_anchor_stamp_table"),
     "gp_hold": ("gp_hold_kept", "gp_hold_table"),
+    "gp_memory": ("gp_memory_kept", "gp_memory_table"),
 }
 # The body of gp_refuse, in one line.
 REFUSAL: Final = (

@@ -27,8 +27,10 @@ from approvals.records.questions import Question
 from benchmarks.inbox import SPREAD, multiply
 from checkpoints import queries, store
 from checkpoints.models import Budget
+from checkpoints.queries.history import asked, passages
 from checkpoints.records import Work
 from checkpoints.store.erasure import carrying_out, files
+from checkpoints.store.history_index import ERASED_PART
 from checkpoints.store.tree import ends
 from dashboard.identity.sign_ins import records as sign_ins
 from dashboard.kit.api import idempotency
@@ -37,14 +39,14 @@ from tests.unit.checkpoints.builders import make_agent, one, rows
 from tests.unit.dashboard import scene
 from tests.unit.dashboard.board.overview.fleets import fill
 
-THREADS, REQUESTS, DELIVERIES, CHILDREN = 2_000, 5_000, 2_000, 1_000
+THREADS, REQUESTS, DELIVERIES, CHILDREN, MEMORIES = 2_000, 5_000, 2_000, 1_000, 5_000
 OWNER = "worker:1:boot"
 NOBODY = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A workspace with some thousand threads, calls, requests, decisions and deliveries."""
+    """A workspace with thousands of threads, calls, requests, decisions, deliveries, memories."""
 
     cast: Cast
     thread: UUID
@@ -106,9 +108,18 @@ def filled(cast: Cast) -> Filled:
         "FROM generate_series(1, %s) n",
         (cast.workspace, CHILDREN),
     )
+    rows(
+        "INSERT INTO gp_memory (id, workspace_id, scope, owner, kind, text, metadata, salt, "
+        "outside, source, author, thread_id, expires_at) SELECT gen_random_uuid(), %s::uuid, "
+        "'agent', 'agent-' || n %% 50, 'fact', 'remembered' || n, '{}', '', false, 'person', "
+        "'user:1', CASE WHEN n %% 5 = 0 THEN gen_random_uuid() END, "
+        "CASE WHEN n %% 50 = 0 THEN now() END FROM generate_series(1, %s) n",
+        (cast.workspace, MEMORIES),
+    )
     _add_retries(thread)
     rows("SET LOCAL session_replication_role = DEFAULT")
     rows("ANALYZE gp_event, gp_delivery, gp_child, gp_approval, gp_stuck, gp_incident_thread")
+    rows("ANALYZE gp_memory")
     make_agent("searching", channels={"order": {"reducer": "last_value", "searchable": True}})
     Budget.objects.create(
         workspace_id=cast.workspace, scope="workspace", max_tokens=1, at_full="stop"
@@ -222,6 +233,22 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_activity_payee": lambda there: threads.threads_naming("acme", workspace=there.workspace),
     "gp_activity_usage": OVERVIEW,
     "gp_activity_unpriced": lambda there: queries.unpriced_calls(like(id=there.thread, tokens=1)),
+    # Memory.
+    "gp_memory_expiry": no_values(store.forget_expired_memories, actor=OWNER),
+    "gp_memory_newest": page("/memories/"),
+    "gp_memory_owner": lambda there: queries.memories_of_threads(
+        [there.thread], workspace=there.workspace
+    ),
+    "gp_memory_search": page("/memories/?q=nobody"),
+    "gp_memory_thread": lambda there: queries.remembered_after(there.thread, branch=0, step=1),
+    # The index of the history, and questions about it.
+    "gp_indexed_event_words": lambda there: passages.find(
+        ["nobody"], passages.Scope(there.workspace), limit=10
+    ),
+    "gp_record_question_newest": lambda there: asked.asked_questions(
+        there.workspace, by="", limit=10
+    ),
+    "gp_record_question_threads": lambda there: rows(ERASED_PART.erase, (there.thread,)),
     # The log.
     "gp_event_decisions": record(kinds=("approval.decided",)),
     "gp_event_failed_undo": lambda there: queries.undo_failures(there.thread),

@@ -80,6 +80,14 @@ class Talker:
         self.send("say", number=number, text=text, **more)
         return self.message("buffered", "refused")
 
+    def recorded(self, number: int) -> None:
+        """Wait until the utterances up to a number are recorded.
+
+        Word of it may come before any answer, and then stands in `heard`.
+        """
+        while all(m["type"] != "recorded" or m["number"] < number for m in self.heard):
+            self.heard.append(self.message("recorded"))
+
     def played(self, kind: str = "utterance") -> list[tuple[int, str]]:
         """(number, text) of what was played back."""
         return [(m["number"], m["text"]) for m in self.heard if m["type"] == kind]

@@ -74,8 +74,7 @@ def test_an_utterance_is_buffered_recorded_and_played_back(voice: Voice) -> None
             assert answer == {"type": "buffered", "number": number, "again": False}
         # The acknowledgement of one that is sent again is the same, and it is there once.
         assert one.say(2, "words 2") == {"type": "buffered", "number": 2, "again": True}
-        while one.message("recorded")["number"] < 3:
-            pass
+        one.recorded(3)
     thread = voice.thread("greeting")
     rows = recorded_utterances(thread.id, first=1, limit=10)
     assert [row.value for row in rows] == [
@@ -95,14 +94,13 @@ def test_a_hot_store_that_forgot_plays_back_from_the_log(
     with voice.talk("forgetful") as one:
         one.join()
         one.say(1, "first")
-        one.message("recorded")
+        one.recorded(1)
         hot_store.flushall()
         # On the same socket: it opens the buffer anew, behind what is recorded.
         assert one.say(2, "second")["type"] == "buffered"
         assert one.say(1, "first") == {"type": "buffered", "number": 1, "again": True}
         assert one.say(1, "not first")["code"] == "other-words"
-        while one.message("recorded")["number"] < 2:
-            pass
+        one.recorded(2)
         assert one.join()["next"] == 3
         assert one.played() == [(1, "first"), (2, "second")]
 
@@ -158,7 +156,7 @@ def test_only_who_may_send_messages_talks_and_only_as_long(voice: Voice) -> None
     with voice.talk("rights", token=token) as one:
         one.join()
         assert one.say(1, "by token")["type"] == "buffered"
-        one.message("recorded")
+        one.recorded(1)
         began = time.monotonic()
         tokens.revoke(row.prefix, by="user:0")
         code, reason = one.closed(seconds=RECHECK + 10)
@@ -195,7 +193,7 @@ def test_an_agent_that_takes_messages_gets_messages(voice: Voice) -> None:
     with voice.talk("findings", agent="research") as one:
         one.join()
         assert one.say(1, "the north")["type"] == "buffered"
-        one.message("recorded")
+        one.recorded(1)
         assert [row.message for row in queries.waiting_inputs(thread)] == ["the north"]
         store.cancel(thread, actor="user:1")
         one.join(2)

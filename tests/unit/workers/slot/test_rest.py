@@ -5,18 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import redis
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals.notify.sender import Sender
 from checkpoints import store
+from checkpoints.ephemeral import copies
+from dashboard.wire.valkey import client
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import make_thread, rows
 from tests.unit.workers.slot.test_sweep_rows import KINDS, Kind
 from workers.slot.sweep import PARTS_EVERY, TURNS_TO_REST, Rest, sweep_once
 
-# They may only fall. Each is asked every two seconds.
-STATEMENTS_OF_A_SWEEP = 20
+# They may only fall. Each is asked every two seconds. Two are of parts that nothing else can tell:
+# whether an event is not in the index of the history yet, and which memories have expired.
+STATEMENTS_OF_A_SWEEP = 22
+
+
+@pytest.fixture(autouse=True)
+def no_messages(hot_store: redis.Redis) -> None:
+    """No message or utterance of another test's thread waits: databases end, Valkey goes on."""
+    with client(settings.REDIS_URL) as valkey:
+        valkey.delete(copies.WAITING)
 
 
 def test_a_sweep_with_nothing_due_asks_one_question_a_part(cast: Cast) -> None:
