@@ -265,16 +265,22 @@ def changed_code(cast: Cast, agent: UUID) -> UUID:
     return work.thread
 
 
-def _reader() -> UUID:
+def make_talker() -> str:
+    """An agent with an inbox that starts without any input."""
+    _reader("talker", {**scene.SCHEMA, "required": []})
+    return "talker"
+
+
+def _reader(agent: str = "reader", schema: dict[str, Any] = scene.SCHEMA) -> UUID:
     """An agent with an inbox."""
     return store.announce_version(
-        agent="reader",
+        agent=agent,
         version=1,
         fingerprint="f" * 64,
         label="Reader",
         description="Reads what is sent",
         schema_version=1,
-        schema=scene.SCHEMA,
+        schema=schema,
         channels=scene.CHANNELS,
         graph={**scene.GRAPH, "inbox": "findings"},
         tools={},

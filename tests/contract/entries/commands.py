@@ -201,6 +201,9 @@ IDLE = {"hook enable", "import", "user enable", "endpoint enable"}
 # A trial only answers what would match; one policy alone has one place.
 IDLE |= {"policies_try", "external_check", "policy_move"}
 
+# Who may read may ask: all that is written is the question with its answer, on record.
+READERS = {"questions", "records_ask", "ask_records", "record ask"}
+
 # Things of the operator: everybody may have such a one; who comes in by the entry to this one.
 THE_OPERATORS = dict.fromkeys(
     (

@@ -19,7 +19,7 @@ from tests.contract.example_calls import version_of
 from tests.contract.operations import operations
 from tests.contract.starts import noticed
 from tests.contract.things import DEVICE, adding, code_of
-from tests.contract.world import World, make_world
+from tests.contract.world import World, make_talker, make_world
 from tests.contract.written import taken_back
 from tests.support.cast import Cast
 
@@ -87,7 +87,11 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         {"name": "Failed", "address": "status=failed", "shared": "1"},
     ),
     "view": lambda w: ("operator", [w.view], {"name": "All", "address": "", "shared": "1"}),
-    "questions": lambda w: ("operator", [], {"question": "Who started the thread?"}),
+    "questions": lambda w: (
+        "operator",
+        [],
+        {"question": "Who started the thread?", "thread": w.ended},
+    ),
     "view_remove": lambda w: ("operator", [w.view], {}),
     "own_password": lambda w: (
         "operator",
@@ -123,7 +127,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
     "thread_reveal": lambda w: ("auditor", [w.encrypted], {"channel": "note"}),
     "thread_verify": lambda w: ("auditor", [w.ended], {}),
     "thread_input": lambda w: ("operator", [w.inbox], {"f-message": "and the rain"}),
-    "voice": lambda w: ("operator", [], {"agent": "reader", "name": "mail"}),
+    "voice": lambda w: ("operator", [], {"agent": make_talker(), "name": "mail"}),
     "thread_signal": lambda w: ("operator", [w.inbox], {"name": "settled", "value": "1"}),
     "approvals_decide": lambda w: (
         "manager",
