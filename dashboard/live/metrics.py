@@ -277,7 +277,9 @@ class HotStore:
         limit = "Memory that the hot store may use; 0 is no limit."
         yield _gauge("hot_store_limit_bytes", limit, persistence.limit_bytes)
         text = "Faults of the hot store for which hot agents are refused."
-        result = faults(persistence, may_lose_seconds=_may_lose_seconds())
+        # Asked only where the answer depends on it: a reading is a few statements.
+        may_lose = persistence.appendfsync == "everysec" and _may_lose_seconds()
+        result = faults(persistence, may_lose_seconds=may_lose)
         yield _gauge("hot_store_faults", text, sum(fault.refuses for fault in result))
 
 

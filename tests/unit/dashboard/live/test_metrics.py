@@ -226,6 +226,7 @@ def test_without_a_database_the_process_still_answers(
     assert b"secret" not in answer.content
 
 
+@pytest.mark.usefixtures("hot_store")
 def test_few_statements_and_an_index_for_each_count(real_db: str, client: Client) -> None:
     with CaptureQueriesContext(connection) as queries:
         read(client)
