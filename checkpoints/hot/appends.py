@@ -13,9 +13,6 @@ from itertools import chain
 from typing import Final
 from uuid import UUID, uuid4
 
-import redis
-from redis.exceptions import ResponseError
-
 from . import streams
 
 # Appends without an answer.
@@ -83,6 +80,8 @@ class Appends:
             self._connection.disconnect()
 
     def _take_answer(self) -> None:
+        from redis.exceptions import ResponseError  # a worker without hot agents needs no client
+
         try:
             try:
                 self._answered()
@@ -99,7 +98,9 @@ class Appends:
     def _answered(self) -> None:
         """Read the oldest answer."""
         if not self._connection.is_connected:
-            raise redis.ConnectionError("the connection was lost")
+            from redis.exceptions import ConnectionError as Away
+
+            raise Away("the connection was lost")
         self._connection.read_response()
         after, entries = self._waiting.popleft()
         self.number = after + len(entries)

@@ -129,13 +129,16 @@ def correct(actor: Actor, wanted: CorrectMemory, memory_id: UUID) -> MemoryRow:
 def forget(actor: Actor, wanted: ForgetMemory, memory_id: UUID) -> MemoryRow:
     """Delete the text of a memory and its former ones."""
     store.refuse_gone(seen_memory(actor, memory_id))
-    store.forget_memories(
+    n = store.forget_memories(
         [memory_id],
         workspace=actor.workspace,
         reason=wanted.reason.strip(),
         actor=actor.id,
     )
-    return queries.memory(memory_id, workspace=actor.workspace)
+    row = queries.memory(memory_id, workspace=actor.workspace)
+    if not n:
+        store.refuse_gone(row)  # somebody else was faster
+    return row
 
 
 def remembered_since(actor: Actor, thread: UUID, checkpoint: UUID) -> list[MemoryRow]:

@@ -179,6 +179,7 @@ class ThreadFiles(_Files):
     """Files of a thread."""
 
     @extend_schema(
+        operation_id="threads_files_list",
         responses={200: FileList, **refusals(404, 422)},
         parameters=[AT, AFTER, STORED],
         summary="Files of a thread: those of its state, and those that it stored",

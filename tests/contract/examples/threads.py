@@ -25,8 +25,8 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_checkpoints_retrieve": lambda w: on_thread(w.ended, query={"limit": "2"}),
     "threads_events_retrieve": lambda w: on_thread(w.ended, query={"after": "1", "limit": "3"}),
     "threads_activities_retrieve": lambda w: on_thread(w.ended),
-    "threads_files_retrieve": lambda w: on_thread(w.ended, query={"limit": "2"}),
-    "threads_files_retrieve_2": lambda w: Call(
+    "threads_files_list": lambda w: on_thread(w.ended, query={"limit": "2"}),
+    "threads_files_retrieve": lambda w: Call(
         {"thread_id": str(w.ended), "sha256": with_file(w.ended)}, query={"length": "3"}
     ),
     "threads_add_file": lambda w: on_thread(
