@@ -167,7 +167,7 @@ QUERIES: dict[str, int] = {
     "threads_activities_retrieve": 4,
     "threads_anatomy_retrieve": 14,
     "threads_cancel": 16,
-    "threads_capsule": 43,  # its thread is verified, and memory is asked for what came from it
+    "threads_capsule": 43,  # its thread is verified; references to memory are looked up
     "threads_checkpoints_retrieve": 4,
     "threads_code_changes": 7,
     "threads_counts_retrieve": 7,  # with what is damaged, for the alarm of the page
