@@ -101,6 +101,11 @@ def read_workspace(table: RecordedTable, workspace: UUID) -> dict[str, Columns]:
     return _read(table, f"t.{table.of} = %s::uuid", workspace)
 
 
+def is_on_record(table: str) -> bool:
+    """Return True if changes of a table's rows are recorded."""
+    return table in _TABLES
+
+
 def rows_now(wanted: Mapping[str, Iterable[Any]]) -> Rows:
     """{table: ids} as the rows stand now; None for those that are gone."""
     taken: Rows = {}

@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints.errors import LeaseLost, NotAllowedNow
 from checkpoints.log.closed_threads import refuse_erased
-from checkpoints.log.recorded import RowChange
+from checkpoints.log.recorded import RowChange, is_on_record
 from checkpoints.memories import MemoryRow, NewMemory, check_memory, check_metadata, check_text
 from checkpoints.postgres.guarded_rows import bound_waits, handle_each, not_set_aside
 from checkpoints.postgres.named_rows import fetch_named
@@ -89,7 +89,7 @@ def remember(
             data: dict[str, Any] = {"memory": str(ident), "scope": new.scope}
             data |= {"thread": str(where.thread)} if where else {}
             event = NewEvent(K.MEMORY_REMEMBERED, data, actor)
-            append(workspace, [event], RowChange({TABLE: [ident]}))
+            _append(workspace, event, RowChange({TABLE: [ident]}))
             return queries.memory(ident, workspace=workspace)
         known = queries.memory_of_key(key, workspace=workspace) if key else None
     if known is None:
@@ -132,7 +132,7 @@ def correct(
             cursor.execute(SQL.keep_former, (ident,))
             cursor.execute(SQL.correct, params)
         event = NewEvent(K.MEMORY_CORRECTED, {"memory": str(ident), "reason": reason}, actor)
-        append(workspace, [event], RowChange({TABLE: [ident]}, columns=_CORRECTED))
+        _append(workspace, event, RowChange({TABLE: [ident]}, columns=_CORRECTED))
         return queries.memory(ident, workspace=workspace)
 
 
@@ -180,6 +180,11 @@ def refuse_gone(row: MemoryRow) -> None:
         raise NotAllowedNow(f"This memory is gone: {row.gone_reason}")
 
 
+def _append(workspace: UUID, event: NewEvent, change: RowChange) -> None:
+    """Write the event of a change; a play, which has no apps, has no tables on record."""
+    append(workspace, [event], change if is_on_record(TABLE) else None)
+
+
 def _own_thread(new: NewMemory) -> list[UUID]:
     return [UUID(new.owner)] if new.scope == "thread" else []
 
@@ -198,6 +203,6 @@ def _forget(
         one = {"memory": str(gone[0])} if len(gone) == 1 else {"memories": len(gone)}
         data = one | ({"thread": str(thread)} if thread else {}) | {"reason": reason}
         event = NewEvent(K.MEMORY_FORGOTTEN, data, actor)
-        append(workspace, [event], RowChange({TABLE: gone}, columns=_FORGOTTEN))
+        _append(workspace, event, RowChange({TABLE: gone}, columns=_FORGOTTEN))
         n += len(gone)
     return n
