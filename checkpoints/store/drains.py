@@ -15,7 +15,7 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from ..errors import LeaseLost
+from ..errors import LeaseLost, NotFound
 from ..hot import streams
 from ..hot.streams import Entry
 from ..postgres.guarded_rows import handle_each
@@ -41,7 +41,7 @@ def drain(thread: UUID, *, batches: int | None = None) -> int:
     """Write the buffered steps of a thread, oldest first, a batch a transaction; how many.
 
     Stops after `batches` of them. Inside of another transaction they are dropped from the stream
-    after its commit. Raises HotStoreAway.
+    after its commit. Raises HotStoreAway, NotFound.
     """
     drained, after = 0, ""
     while batches is None or batches > 0:
@@ -114,7 +114,8 @@ def _write(thread: UUID, entries: Sequence[Entry]) -> int:
     """Write those of these entries that are not written yet; how many."""
     row = lock_head(thread)
     if row is None:
-        return 0  # the thread is gone, and its entries with it
+        # Of another database that shares this hot store: its entries are not ours to drop.
+        raise NotFound("There is no such thread.")
     steps = _not_written(thread, row.head, [decode_step(entry.content) for entry in entries])
     stream = hot_stream(thread)
     passed = stream is not None and stream.is_cut_off

@@ -14,7 +14,7 @@ import structlog
 from django.db import transaction
 
 from ..ephemeral import copies
-from ..errors import NotAllowedNow
+from ..errors import NotAllowedNow, NotFound
 from ..hot import utterances as buffers
 from ..hot.utterances import Utterance
 from ..postgres.guarded_rows import handle_each
@@ -41,7 +41,8 @@ ENDED: Final = "The thread had ended."
 def record_utterances(thread: UUID) -> int:
     """Write the buffer of a conversation into its thread's log; the last number that stands there.
 
-    Some stay in the buffer while as many messages wait to be taken as a thread keeps.
+    Some stay in the buffer while as many messages wait to be taken as a thread keeps. Raises
+    NotFound.
     """
     buffer = buffers.find_buffer(thread)
     if buffer is None:
@@ -56,7 +57,10 @@ def record_utterances(thread: UUID) -> int:
             "WHERE id = %s::uuid FOR UPDATE",
             (thread,),
         )
-        if not rows or rows[0].erasure is not None:
+        if not rows:
+            # Of another database that shares this hot store: what people said is not ours to drop.
+            raise NotFound("There is no such thread.")
+        if rows[0].erasure is not None:
             buffers.forget(thread)
             return 0
         [row] = rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import redis
@@ -134,3 +134,15 @@ def test_one_buffer_that_fails_keeps_no_other_waiting(
     assert [recorded(thread) for thread in threads] == [[1], [], [1], [1]]
     [aside] = queries.rows_set_aside()
     assert (aside.part, aside.row) == ("utterances", threads[1])
+
+
+def test_a_buffer_of_another_database_stays(cast: Cast) -> None:
+    thread, unknown = begin(cast), uuid4()
+    utterances.open_buffer(unknown, recorded=0, seq=0)
+    say(unknown, 1)
+    say(thread, 1)
+    assert store.record_due() == 2
+    assert recorded(thread) == [1]
+    assert [one.number for one in utterances.utterances_from(unknown, 1, at_most=10)] == [1]
+    [aside] = queries.rows_set_aside()
+    assert (aside.part, aside.row) == ("utterances", unknown)

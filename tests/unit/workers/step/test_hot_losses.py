@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import redis
 
-from checkpoints import store
+from checkpoints import queries, store
 from checkpoints.chain import verify_thread
 from checkpoints.errors import LeaseLost, StaleVersion
 from checkpoints.hot import streams
@@ -268,3 +268,15 @@ def test_a_worker_whose_thread_is_cancelled_meanwhile_stops(
     store.drain_due()
     assert bench.row(thread).number == 0
     assert verify_thread(thread).intact
+
+
+def test_the_stream_of_another_database_stays() -> None:
+    thread, token = uuid4(), uuid4()
+    streams.open_stream(thread, token=token, seq=1)
+    streams.append(thread, token=token, after=0, entries=[b"a step of elsewhere"])
+    assert store.drain_due() == 0
+    assert [entry.content for entry in streams.entries_of(thread, at_most=9)] == [
+        b"a step of elsewhere"
+    ]
+    [aside] = queries.rows_set_aside()
+    assert (aside.part, aside.row) == ("drained", thread)
