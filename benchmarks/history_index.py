@@ -8,19 +8,16 @@ frequent, as in texts.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
-from . import servers
 from .ground import median, percentile, workspace
-from .log import Raw
-from .report import dumped, tidy
+from .log import Raw, print_figures
+from .report import tidy
 
-EVENTS: Final = 1_000_000
 PER_THREAD: Final = 10_000
 QUESTIONS: Final = 100
 INDEXED_BUDGET, FIND_BUDGET_MS = 2_000, 50
@@ -127,20 +124,5 @@ def _sizes(raw: Raw, table: str) -> tuple[int, int]:
     return int(total), int(indexes)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure and print a line per figure; 1 if one is not ok."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.history_index", description=__doc__)
-    parser.add_argument("--events", type=int, default=EVENTS, metavar="N")
-    value = parser.parse_args(arguments)
-    servers.clean_environment()
-    answers, sys.stdout = sys.stdout, sys.stderr
-    good = True
-    with servers.bench() as bench, bench.connect() as raw:
-        for item in measure(raw, value.events):
-            good = good and item["ok"]
-            print(dumped(item), file=answers, flush=True)
-    return 0 if good else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_figures(measure, "history_index", __doc__))

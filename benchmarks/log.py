@@ -309,11 +309,13 @@ def _figures(raw: Raw, events: int) -> Iterator[dict[str, Any]]:
     )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure and print a line per figure; 1 if one is not ok."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.log", description=__doc__)
+def print_figures(
+    measure: Callable[[Raw, int], Iterator[dict[str, Any]]], name: str, purpose: str | None
+) -> int:
+    """Measure with `--events N` and print a line per figure; 1 if one is not ok."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=purpose)
     parser.add_argument("--events", type=int, default=EVENTS, metavar="N")
-    value = parser.parse_args(arguments)
+    value = parser.parse_args()
     servers.clean_environment()
     answers, sys.stdout = sys.stdout, sys.stderr
     good = True
@@ -325,4 +327,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_figures(measure, "log", __doc__))

@@ -14,7 +14,7 @@ class Memory(models.Model):
 
     `key` is that of the activity that remembered it: repeated, it finds this row. `salt` enters the
     hash by which the log of the workspace knows the text, and goes with it. The database adds the
-    column `words`, by which texts are found (migrations/schema/memories.sql).
+    column `words`, by which texts are searched (migrations/schema/memories.sql).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from checkpoints import queries
 from checkpoints.addresses import thread_address
 from checkpoints.limits import AGENT_MAX
-from checkpoints.queries.history.asked import AskedRow, asked_question, asked_questions
+from checkpoints.queries.history import asked
+from checkpoints.queries.history.asked import QuestionRow
 from dashboard import errors
 from dashboard.errors import Missing
 from dashboard.fields.parameters import ID, text_of
@@ -50,12 +51,14 @@ def questions(request: HttpRequest) -> HttpResponse:
             raise
         except errors.ActionError as error:
             problems, status = forms.problems_of(error), error.status
-    rows = asked_questions(who.workspace, by="" if _sees_all(who) else _person(who), limit=SHOWN)
+    rows = asked.newest_questions(
+        who.workspace, by="" if _sees_all(who) else _person(who), limit=SHOWN
+    )
     names = people(row.asked_by for row in rows)
     context = {
         **_form(who, texts),
         "errors": problems,
-        "asked": [(row, names.get(row.asked_by, "")) for row in rows],
+        "rows": [(row, names.get(row.asked_by, "")) for row in rows],
     }
     return render(request, "questions/questions.html", context, status=status)
 
@@ -65,7 +68,7 @@ def questions(request: HttpRequest) -> HttpResponse:
 def question(request: HttpRequest, question_id: UUID) -> HttpResponse:
     """A question with its answer as it was given, each sentence with its event."""
     who = actor(request)
-    row = asked_question(question_id, workspace=who.workspace)
+    row = asked.question(question_id, workspace=who.workspace)
     if not (_sees_all(who) or row.asked_by.partition("/")[0] == _person(who)):
         raise Missing("There is no such question in this workspace.")
     texts = {name: str(row.scope.get(name, "")) for name in SCOPES}
@@ -94,14 +97,14 @@ def _form(who: Actor, texts: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _sentences(row: AskedRow) -> list[dict[str, Any]]:
+def _sentences(row: QuestionRow) -> list[dict[str, Any]]:
     return [
         {**one, "address": thread_address(UUID(one["thread"]), event=one["seq"])}
         for one in row.answer.get("sentences", [])
     ]
 
 
-def _log(row: AskedRow) -> str:
+def _log(row: QuestionRow) -> str:
     """The page of all events that a question is about."""
     if thread := row.scope.get("thread"):
         return thread_address(UUID(thread))

@@ -20,7 +20,7 @@ _ROWS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRow:
+class QuestionRow:
     """A question, what of the workspace it was about, and its answer; empty once it is erased."""
 
     id: UUID
@@ -36,7 +36,7 @@ class AskedRow:
         return is_blank(self.answer)
 
 
-def asked_question(ident: UUID, *, workspace: UUID) -> AskedRow:
+def question(ident: UUID, *, workspace: UUID) -> QuestionRow:
     """One question; raises NotFound."""
     rows = fetch_named(f"{_ROWS} AND q.id = %s::uuid", (workspace, ident))
     if not rows:
@@ -44,7 +44,7 @@ def asked_question(ident: UUID, *, workspace: UUID) -> AskedRow:
     return _row(rows[0])
 
 
-def asked_questions(workspace: UUID, *, by: str, limit: int) -> list[AskedRow]:
+def newest_questions(workspace: UUID, *, by: str, limit: int) -> list[QuestionRow]:
     """The newest questions, of one person or of all (`by` empty)."""
     rows = fetch_named(
         f"{_ROWS} AND (%s::text = '' OR split_part(q.asked_by, '/', 1) = %s::text) "
@@ -54,5 +54,5 @@ def asked_questions(workspace: UUID, *, by: str, limit: int) -> list[AskedRow]:
     return [_row(row) for row in rows]
 
 
-def _row(row: Any) -> AskedRow:
-    return record_of(AskedRow, row, scope=decoded, answer=decoded)
+def _row(row: Any) -> QuestionRow:
+    return record_of(QuestionRow, row, scope=decoded, answer=decoded)

@@ -245,7 +245,7 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_indexed_event_words": lambda there: passages.find(
         ["nobody"], passages.Scope(there.workspace), limit=10
     ),
-    "gp_record_question_newest": lambda there: asked.asked_questions(
+    "gp_record_question_newest": lambda there: asked.newest_questions(
         there.workspace, by="", limit=10
     ),
     "gp_record_question_threads": lambda there: rows(ERASED_PART.erase, (there.thread,)),
