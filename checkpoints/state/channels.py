@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 from ..errors import InvalidValue
 from .deltas import (
@@ -203,7 +203,8 @@ def build_delta(
             nodes, values = gathered.setdefault(channel, ([], []))
             nodes.append(node)
             values.append(value)
-    delta: dict[str, Any] = {}
+    delta: Delta = {}
+    changes: Any = delta  # by an operation that a reducer names
     for channel, (nodes, values) in sorted(gathered.items()):
         try:
             if channel not in reducers:
@@ -212,8 +213,8 @@ def build_delta(
         except InvalidValue as error:
             raise _blaming(error, nodes) from None
         if op == "set" or payload:
-            delta.setdefault(op, {})[channel] = as_stored(payload)
-    return cast(Delta, delta)
+            changes.setdefault(op, {})[channel] = as_stored(payload)
+    return delta
 
 
 def _blaming(error: InvalidValue, nodes: Sequence[str]) -> InvalidValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
@@ -86,8 +87,10 @@ def question(request: HttpRequest, question_id: UUID) -> HttpResponse:
 
 def _form(who: Actor, texts: dict[str, str]) -> dict[str, Any]:
     """Values of the form: the question, and what of the workspace it is about."""
-    thread = texts.get("thread", "")
-    title = queries.thread(UUID(thread), workspace=who.workspace).title if thread else ""
+    thread = title = ""
+    with suppress(ValueError):  # no page has a posted id that is none; the problem names it
+        thread = str(UUID(texts.get("thread", "")))
+        title = queries.thread(UUID(thread), workspace=who.workspace).title
     return {
         "question": texts.get("question", ""),
         "thread_id": thread,

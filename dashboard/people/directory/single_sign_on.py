@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
@@ -44,6 +45,7 @@ def callback(request: HttpRequest) -> HttpResponse:
         STRANGERS.spend(address_of(request))
         person = arrival_of(provider.claims_of(request))
         wanted = request.session.pop(NEXT, settings.LOGIN_REDIRECT_URL)
+        _use_up(request)
         user = arrive(person, actor=f"sso:{urlsplit(person.issuer).hostname}")
     except ActionError as error:
         return _refused(request, error)
@@ -77,6 +79,20 @@ def arrival_of(claims: dict[str, object]) -> Arrival:
         last_name=text(claims, "family_name", LIMITS["last_name"]),
         groups=names(claims, oidc.groups_claim),
     )
+
+
+def _use_up(request: HttpRequest) -> None:
+    """Let what began here count once; of requests at the same moment, one.
+
+    The library takes its state out of a session that each of them has read; a row is deleted once.
+    """
+    session = request.session
+    if not Session.objects.filter(session_key=session.session_key).delete()[0]:
+        session.modified = False  # the cookie is by now that of who signed in
+        raise provider.SignInFailed(
+            "This sign-in was used already. Start again from the sign-in page."
+        )
+    session.cycle_key()
 
 
 def _refused(request: HttpRequest, error: ActionError) -> HttpResponse:

@@ -220,7 +220,7 @@ SECTIONS: dict[str, Section] = {
         },
         people={"erase hold": "admin", "erase lift": "admin"},
     ),
-    "index": Section(),
+    "index": Section(who=""),
     "retention": Section(who="admin", more={"retention set 90 --agent payments --archive": YES}),
     "incident": Section(
         names={
