@@ -27,6 +27,9 @@ TEXT_MAX, METADATA_BYTES, OWNER_MAX = 100_000, 16 * 1024, 200
 QUERY_MAX, RECALLED_MAX = 1_000, 100
 # A memory in JSON, as state and records name it.
 REF: Final = "$memory"
+# In the metadata of a memory that is an item of a store: `{"namespace": "users.7", "key": "tone"}`.
+ITEM: Final = "$item"
+ITEM_BYTES: Final = 1_000  # of namespace and key: an index has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,12 @@ def is_ref(value: Any) -> bool:
     )
 
 
+def item_of(metadata: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return (namespace, key) of the item of a store that a memory is; None for other memories."""
+    place = metadata.get(ITEM)
+    return None if place is None else (place["namespace"], place["key"])
+
+
 def refs_in(value: Any) -> Iterator[tuple[UUID, int]]:
     """The (memory, revision) of every reference inside a JSON value."""
     if is_ref(value):
@@ -147,6 +156,8 @@ def check_memory(new: NewMemory) -> None:
             raise InvalidValue("$.owner", "is not the id of a thread") from None
     if new.seconds is not None and not 0 < new.seconds <= 1e10:
         raise InvalidValue("$.seconds", "must be above 0")
+    if new.seconds is not None and ITEM in new.metadata:
+        raise InvalidValue("$.seconds", "is not for an item of a store, which stays until deleted")
 
 
 def check_text(text: str) -> None:
@@ -164,3 +175,17 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
     size = len(deltas.canonical(dict(metadata)))
     if size > METADATA_BYTES:
         raise InvalidValue("$.metadata", f"has {size:,} bytes; at most {METADATA_BYTES:,}")
+    if ITEM in metadata:
+        _check_item(metadata[ITEM])
+
+
+def _check_item(place: Any) -> None:
+    """Raise InvalidValue for what names no item of a store."""
+    at = f"$.metadata.{ITEM}"
+    parts = place.values() if isinstance(place, Mapping) else ()
+    if not parts or place.keys() != {"namespace", "key"} or not all(type(p) is str for p in parts):
+        raise InvalidValue(at, "has a namespace and a key, both texts")
+    if not place["key"] or not all(place["namespace"].split(".")):
+        raise InvalidValue(at, "has an empty label or an empty key")
+    if sum(len(part.encode()) for part in parts) > ITEM_BYTES:
+        raise InvalidValue(at, f"has more than {ITEM_BYTES:,} bytes")

@@ -6,7 +6,7 @@ and common words are everywhere (ADR 110).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
@@ -61,6 +61,11 @@ class MemorySelection:
         "(m.thread_id = %(thread)s::uuid OR m.scope = 'thread' AND m.owner = %(thread)s::text)",
     )
     person: str = narrowing("", "m.scope = 'person' AND m.owner = %(person)s::varchar")
+    namespace: str = narrowing(
+        "",
+        "starts_with((m.metadata -> '$item' ->> 'namespace') || '.', %(namespace)s::text || '.')",
+    )
+    item: str = narrowing("", "m.metadata -> '$item' ->> 'key' = %(item)s::text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,48 @@ def memories_named(idents: Sequence[UUID], *, workspace: UUID) -> dict[UUID, Mem
     """{id: memory} of those of a workspace, gone ones too."""
     rows = fetch_named(SQL.named, (list(idents), workspace))
     return {row.id: _row(row) for row in rows}
+
+
+def memory_item(
+    namespace: str, key: str, *, workspace: UUID, scope: Scope, owner: str
+) -> MemoryRow | None:
+    """The item of a store at a place, the newest if there are several; None where it is empty."""
+    params = {"workspace": workspace, "scope": scope, "owner": owner}
+    rows = fetch_named(SQL.item, params | {"namespace": namespace, "key": key})
+    return _row(rows[0]) if rows else None
+
+
+def memory_items(
+    below: str,
+    owners: Mapping[Scope, str],
+    *,
+    workspace: UUID,
+    words: str = "",
+    limit: int,
+    offset: int = 0,
+) -> list[MemoryRow]:
+    """Items of a store below a namespace, in the memory of these owners, last written first.
+
+    With `words` those that have some of them, the best first. An empty `below` is all.
+    """
+    query = _query(words) if words else ""
+    if words and not query:
+        return []
+    params = _places(owners) | {"workspace": workspace, "below": below, "words": query}
+    params |= {"limit": limit, "offset": offset}
+    return [_row(row) for row in fetch_named(SQL.items, params)]
+
+
+def memory_item_namespaces(
+    owners: Mapping[Scope, str], *, workspace: UUID
+) -> list[tuple[Scope, str]]:
+    """(scope, namespace) of those that have items in the memory of these owners."""
+    rows = fetch_named(SQL.item_namespaces, _places(owners) | {"workspace": workspace})
+    return [(row.scope, row.namespace) for row in rows]
+
+
+def _places(owners: Mapping[Scope, str]) -> dict[str, Any]:
+    return {"scopes": list(owners), "owners": list(owners.values())}
 
 
 def former_texts(ident: UUID) -> list[FormerText]:

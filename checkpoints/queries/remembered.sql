@@ -87,3 +87,30 @@ ORDER BY m.created_at, m.id LIMIT %s
 SELECT count(*) AS n, count(*) FILTER (WHERE m.scope <> 'thread') AS shared FROM gp_memory m
 WHERE m.workspace_id = %s::uuid AND m.gone_at IS NULL
   AND (m.thread_id = ANY(%s::uuid[]) OR (m.scope = 'thread' AND m.owner = ANY(%s::text[])))
+
+-- of_place -- An item of a store that is kept and has not expired.
+m.workspace_id = %(workspace)s::uuid AND m.metadata ? '$item' AND m.gone_at IS NULL
+  AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
+
+-- item -- The newest memory that is this item.
+SELECT {columns} FROM gp_memory m
+WHERE {of_place} AND m.scope = %(scope)s::varchar AND m.owner = %(owner)s::varchar
+  AND m.metadata -> '$item' ->> 'namespace' = %(namespace)s::text
+  AND m.metadata -> '$item' ->> 'key' = %(key)s::text
+ORDER BY m.created_at DESC, m.id DESC LIMIT 1
+
+-- items -- Items below a namespace, the last ones written first, or the best for some words.
+SELECT {columns} FROM unnest(%(scopes)s::text[], %(owners)s::text[]) AS p (scope, owner)
+JOIN gp_memory m ON m.scope = p.scope AND m.owner = p.owner
+WHERE {of_place} AND (%(below)s::text = ''
+    OR starts_with((m.metadata -> '$item' ->> 'namespace') || '.', %(below)s::text || '.'))
+  AND (%(words)s::text = '' OR m.words @@ %(words)s::tsquery)
+ORDER BY CASE WHEN %(words)s::text <> '' THEN ts_rank(m.words, %(words)s::tsquery, 1) END DESC,
+  coalesce(m.revised_at, m.created_at) DESC, m.id DESC
+LIMIT %(limit)s OFFSET %(offset)s
+
+-- item_namespaces -- Namespaces that have items, with the scope of those.
+SELECT DISTINCT m.scope, m.metadata -> '$item' ->> 'namespace' AS namespace
+FROM unnest(%(scopes)s::text[], %(owners)s::text[]) AS p (scope, owner)
+JOIN gp_memory m ON m.scope = p.scope AND m.owner = p.owner
+WHERE {of_place}

@@ -102,10 +102,10 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "start": frozenset({"read", "start", "upload", "input", "import"}),
     # A service that brings news from outside, and does nothing else.
     "signal": frozenset({"read", "signal"}),
+    # What agents know: added, corrected, deleted. Before `work`: a refusal names the first.
+    "memory": frozenset({"read", "remember", "memory"}),
     # What an agent elsewhere does: it takes threads and reports. It decides nothing.
     "work": frozenset({"read", "work", "remember"}),
-    # What agents know: added, corrected, deleted.
-    "memory": frozenset({"read", "remember", "memory"}),
     "control": frozenset(
         {
             *("read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit"),

@@ -17,7 +17,7 @@ from checkpoints.states import WorkspaceEventKind
 from dashboard.documents.state_shape import Shape
 from dashboard.errors import Invalid
 from dashboard.identity.memory_viewers import seen_by
-from dashboard.identity.permissions import Actor
+from dashboard.identity.permissions import Actor, may
 from dashboard.kit.action import Action, Target, by_id
 from dashboard.kit.inputs import RequiredReason
 from dashboard.kit.shapes.requests import RequestShape
@@ -29,7 +29,12 @@ SECONDS_MAX: Final = 10 * 365 * 86_400
 _PERSON: Final = re.compile(r"user:[0-9]{1,9}")
 Text = Annotated[str, NotBlank(TEXT_MAX)]
 Metadata = Annotated[
-    dict[str, Any], Field(description="What belongs to the text, as JSON of at most 16 KiB.")
+    dict[str, Any],
+    Field(
+        description="What belongs to the text, as JSON of at most 16 KiB. With "
+        "`$item: {namespace, key}` it is an item of a store: it takes the place of the former one "
+        "there."
+    ),
 ]
 
 
@@ -95,7 +100,7 @@ class MemoriesForgotten(Shape):
 
 
 def remember(actor: Actor, wanted: Remember) -> MemoryRow:
-    """Keep a memory; the owner has to be there."""
+    """Keep a memory; the owner has to be there. Items of others need the right to correct."""
     owner = wanted.owner.strip()
     _check_owner(actor, wanted.scope, owner)
     new = NewMemory(
@@ -109,7 +114,13 @@ def remember(actor: Actor, wanted: Remember) -> MemoryRow:
         seconds=wanted.expires_in,
     )
     once = sha256(f"{actor.person}|{wanted.key}".encode()).hexdigest() if wanted.key else None
-    return store.remember(actor.workspace, new, actor=actor.id, key=once)
+    return store.remember(
+        actor.workspace,
+        new,
+        actor=actor.id,
+        key=once,
+        replaces_others=may(actor, CORRECT.right),
+    )
 
 
 def correct(actor: Actor, wanted: CorrectMemory, memory_id: UUID) -> MemoryRow:

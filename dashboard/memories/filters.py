@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from checkpoints.limits import AGENT_MAX
-from checkpoints.memories import KINDS, OWNER_MAX, QUERY_MAX, SCOPES, SOURCES
+from checkpoints.memories import ITEM_BYTES, KINDS, OWNER_MAX, QUERY_MAX, SCOPES, SOURCES
 from dashboard.fields import filters
 from dashboard.fields.filters import CALL, COMMAND, PAGE, TOOL, Filter
 from dashboard.wording.memories import KIND_WORDS, SCOPE_WORDS, SOURCE_WORDS, STATE_WORDS
@@ -52,6 +52,18 @@ MEMORIES: Final = (
         name="person",
         kind=filters.text(OWNER_MAX),
         help="Only what belongs to this person (`user:7`).",
+        endpoints=(CALL, COMMAND, TOOL),
+    ),
+    Filter(
+        name="namespace",
+        kind=filters.text(ITEM_BYTES),
+        help="Only items of a store at or below this namespace (`users.7`).",
+        endpoints=(CALL, COMMAND, TOOL),
+    ),
+    Filter(
+        name="item",
+        kind=filters.text(ITEM_BYTES),
+        help="Only items of a store with this key.",
         endpoints=(CALL, COMMAND, TOOL),
     ),
     Filter(

@@ -61,6 +61,8 @@ def list_memories(
     words, where = values.pop("q", ""), MemorySelection(**values)
     seen: dict[str, Any] = {"workspace": actor.workspace, "viewer": viewer_of(actor)}
     if words:
+        if after is not None:
+            raise Invalid("cursor", "goes on in a list, and a search by words has one page")
         best = queries.search_memories(words, where, limit=min(limit, FOUND_MAX), **seen)
         return MemoryList(results=best, next_cursor=None)
     try:
@@ -93,13 +95,13 @@ class Memories(MemberView):
         responses={200: MemoryList, **refusals(422)},
         parameters=[
             *call_parameters((SEARCH, *MEMORIES)),
-            ident("cursor", "`next_cursor` of the page before."),
+            ident("cursor", "`next_cursor` of the page before; not with `q`."),
             LIMIT,
         ],
         summary="List or search memories",
     )
     def get(self, request: Request) -> Response:
-        """The newest first; with `q` the best matches."""
+        """The newest first; with `q` the best matches, on one page."""
         values = read(FILTERS, {one.name: self.text(one.name) for one in FILTERS})
         cursor = self.text("cursor")
         after = UUID(cursor) if cursor else None

@@ -6,6 +6,7 @@ Needs `langgraph` and `gatepost-client` in the environment of the worker.
 """
 
 from .agents import from_langgraph
+from .store import GatepostStore
 from .tools import Effect
 
-__all__ = ["Effect", "from_langgraph"]
+__all__ = ["Effect", "GatepostStore", "from_langgraph"]

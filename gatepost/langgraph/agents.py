@@ -113,8 +113,8 @@ def _check(compiled: Any) -> None:
         if isinstance(graph.store, InMemoryStore):
             raise GraphError(
                 f"{f'The subgraph {path!r}' if path else 'The graph'} was compiled with an "
-                "InMemoryStore, which a worker forgets: compile it with a store that keeps what it "
-                "is given (PostgresStore), or without `store`."
+                "InMemoryStore, which a worker forgets: compile it with a GatepostStore, which "
+                "keeps items in memory and on record, or without `store`."
             )
         if path and (graph.interrupt_before_nodes or graph.interrupt_after_nodes):
             raise GraphError(

@@ -213,6 +213,31 @@ class Superstep:
                 return True
         return bool(self._in_node_thread(partial(self._ctx.is_held, name, args, key=key)))
 
+    def memory(self, key: str, call: Callable[[Context, str], Any]) -> Any:
+        """Return the result that a call of the memory had before in this task, else make the call.
+
+        The context records it. A call that a policy holds leaves its task as one that waits.
+        """
+        with self._lock:
+            if key in self._gates:
+                raise GraphInterrupt(())
+            results, number = self._results.setdefault(key, []), self._used.get(key, 0)
+            self._used[key] = number + 1
+            if number < len(results):
+                return results[number]
+
+        def perform() -> bool:
+            try:
+                results.append(call(self._ctx, key))
+            except GateReached as stop:
+                self._gates[key] = stop
+                return False
+            return True
+
+        if not self._in_node_thread(perform, raises=True):
+            raise GraphInterrupt(())
+        return results[-1]
+
     def effect(self, tool: RecordedTool, call: Mapping[str, Any], config: Any) -> Any:
         """Carry out an effect behind its gate and policies; the task waits where people decide."""
         key, args = call_key(tool.name, call), model_args(tool.inner, call["args"])

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from checkpoints.state import deltas
-from gatepost import Gate, GraphError, Tool, plain
+from gatepost import Context, Gate, GraphError, Tool, plain
 from gatepost_client.langgraph import JsonSerializer
 from workers.step.answers import Outcome, result_of
 
@@ -32,6 +32,9 @@ class RunningSuperstep(Protocol):
 
     def is_held(self, name: str, args: Any, key: str) -> bool:
         """Say whether a policy asks about a call that the author does not call an effect."""
+
+    def memory(self, key: str, call: Callable[[Context, str], Any]) -> Any:
+        """Return the recorded result of a call of the memory, else make it and record it."""
 
     def effect(self, tool: RecordedTool, call: Mapping[str, Any], config: Any) -> Any:
         """Carry out a call that changes the outside world, behind its gate and policies."""

@@ -41,6 +41,7 @@ class Memory:
     thread: str = ""
     outside: bool = False
     at: datetime | None = None
+    revised_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     gone: str = ""
 

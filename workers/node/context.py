@@ -41,7 +41,7 @@ from ..step.secret_values import read_secret
 from ..step.swallowed_stops import notes_stops
 from .cursors import check_cursor
 from .held_calls import as_tool, named_args
-from .memories import Memories
+from .memory_items import MemoryItems
 from .records import here
 from .reuse import Sparing, Used
 from .web_reads import host_of, page_of, reader
@@ -81,7 +81,7 @@ def cursor() -> Any:
 
 
 @notes_stops
-class Context(Memories):
+class Context(MemoryItems):
     """One node's side of one step. Sync; an activity's function may be `async def`."""
 
     # ---- activities --------------------------------------------------------------------------

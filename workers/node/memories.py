@@ -72,11 +72,7 @@ class Memories(Signals):
         work = self._step.work
         seconds = expires_in.total_seconds() if isinstance(expires_in, timedelta) else expires_in
         check_seconds(seconds, "expires_in=")
-        owner = {
-            "thread": str(work.thread),
-            "agent": work.agent,
-            "person": person_of(work) if person is None else person,
-        }.get(scope, "")
+        owner = self._owner(scope, person)
         if scope == "person" and not owner:
             raise StepFailed("No person started this thread: say whom this is about by person=.")
         values: dict[str, Any] = {
@@ -102,7 +98,7 @@ class Memories(Signals):
             parts = [self._key(p), digest]
             once = hashlib.sha256(deltas.canonical(parts)).hexdigest()
             new = NewMemory(text=text, where=where, **values)
-            return self._step.ledger.remember(work, new, key=once)
+            return self._kept(new, once)
 
         shown_values = {"text": text, **values}
         if self.is_held(REMEMBER, shown_values, value=args, key=key):
@@ -206,6 +202,15 @@ class Memories(Signals):
             return int(self.effect(held, args, key=key).result)
         return int(self._recorded_call(FORGET, args, key, gone))
 
+    def _owner(self, scope: Scope, person: str | None = None) -> str:
+        """Whose memory a scope is for this thread; empty for the workspace's, and for nobody."""
+        work = self._step.work
+        return {
+            "thread": str(work.thread),
+            "agent": work.agent,
+            "person": person_of(work) if person is None else person,
+        }.get(scope, "")
+
     # ---- how they are recorded -------------------------------------------------------------------
 
     def _recorded_call(
@@ -236,13 +241,20 @@ class Memories(Signals):
         )
         return result
 
+    def _kept(self, new: NewMemory, once: str) -> dict[str, Any]:
+        """Keep a memory; raises StepFailed for the item of a store that somebody else wrote."""
+        try:
+            return self._step.ledger.remember(self._step.work, new, key=once)
+        except NotAllowedNow as error:
+            raise StepFailed(error.message) from error
+
     def _remember_held(self, values: dict[str, Any], key: str | None) -> Any:
         """Remember behind the gate of a policy: exactly what people decided."""
         work, node = self._step.work, self._node
 
         def carry_out(*, key: str, **decided: Any) -> dict[str, Any]:
             where = Where(work.thread, work.branch, self._step.number, node)
-            return self._step.ledger.remember(work, NewMemory(where=where, **decided), key=key)
+            return self._kept(NewMemory(where=where, **decided), key)
 
         tool = Tool(REMEMBER, carry_out, idempotent=True, elsewhere=True)
         vars(tool)["schema"] = {"type": "object"}
@@ -284,6 +296,7 @@ class Memories(Signals):
                     thread=str(row.thread or ""),
                     outside=row.outside,
                     at=row.created_at,
+                    revised_at=row.revised_at,
                     metadata={} if is_gone else deltas.copied(metadata),
                     gone=row.gone_reason if is_gone else "",
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -40,6 +40,22 @@ class MemoryLedger(Protocol):
         person: str,
         limit: int,
     ) -> list[dict[str, Any]]: ...
+    def memory_item(
+        self, work: Work, namespace: str, key: str, scope: Scope, owner: str
+    ) -> MemoryRow | None: ...
+    def memory_items(
+        self,
+        work: Work,
+        below: str,
+        owners: Mapping[Scope, str],
+        words: str,
+        *,
+        limit: int,
+        offset: int,
+    ) -> list[MemoryRow]: ...
+    def memory_item_namespaces(
+        self, work: Work, owners: Mapping[Scope, str]
+    ) -> list[tuple[Scope, str]]: ...
     def forget(self, work: Work, ids: Sequence[UUID], *, reason: str) -> int: ...
     def memory_texts(self, work: Work, refs: Sequence[tuple[UUID, int]]) -> Texts: ...
 
@@ -65,6 +81,34 @@ class Memories:
         """References to what the thread can know about something, the best first."""
         reach = Reach(work.workspace, work.thread, work.agent, person, scopes, kinds)
         return [row.ref for row, _ in queries.recall(words, reach, limit=limit)]
+
+    def memory_item(
+        self, work: Work, namespace: str, key: str, scope: Scope, owner: str
+    ) -> MemoryRow | None:
+        """The item of a store at a place."""
+        return queries.memory_item(
+            namespace, key, workspace=work.workspace, scope=scope, owner=owner
+        )
+
+    def memory_items(
+        self,
+        work: Work,
+        below: str,
+        owners: Mapping[Scope, str],
+        words: str,
+        *,
+        limit: int,
+        offset: int,
+    ) -> list[MemoryRow]:
+        """Items of a store below a namespace, the last written or the best first."""
+        more: dict[str, Any] = {"words": words, "limit": limit, "offset": offset}
+        return queries.memory_items(below, owners, workspace=work.workspace, **more)
+
+    def memory_item_namespaces(
+        self, work: Work, owners: Mapping[Scope, str]
+    ) -> list[tuple[Scope, str]]:
+        """(scope, namespace) of those that have items."""
+        return queries.memory_item_namespaces(owners, workspace=work.workspace)
 
     def forget(self, work: Work, ids: Sequence[UUID], *, reason: str) -> int:
         """Delete the texts of memories; how many had one."""

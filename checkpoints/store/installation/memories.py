@@ -15,10 +15,17 @@ from uuid import UUID
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from checkpoints.errors import LeaseLost, NotAllowedNow
+from checkpoints.errors import InvalidValue, LeaseLost, NotAllowedNow
 from checkpoints.log.closed_threads import refuse_erased
 from checkpoints.log.recorded import RowChange, is_on_record
-from checkpoints.memories import MemoryRow, NewMemory, check_memory, check_metadata, check_text
+from checkpoints.memories import (
+    MemoryRow,
+    NewMemory,
+    check_memory,
+    check_metadata,
+    check_text,
+    item_of,
+)
 from checkpoints.postgres.guarded_rows import bound_waits, handle_each, not_set_aside
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
@@ -38,6 +45,8 @@ AT_ONCE, EXPIRED_AT_ONCE = 40, 200
 _FORGOTTEN: Final = ("content", "gone_at", "gone_by", "gone_reason")
 _CORRECTED: Final = ("content", "revision", "revised_at", "revised_by")
 EXPIRED: Final = "It expired."
+PUT_AGAIN: Final = "Put again in its store."
+OTHERS_ITEM: Final = "{author} wrote the item that is there, and only they replace it."
 HELD: Final = "A legal hold is set on the thread that this came from."
 
 
@@ -48,13 +57,17 @@ def remember(
     actor: str,
     key: str | None = None,
     lease: UUID | None = None,
+    replaces_others: bool = False,
 ) -> MemoryRow:
     """Keep a memory; with the `key` of one that is there, return that one.
 
-    With a `lease` it is kept only while its thread has it. Raises InvalidValue, LeaseLost, and
-    ContentErased where it would be of a thread that is closed.
+    An item of a store takes the place of the former one, which is corrected; `replaces_others` as
+    well where somebody else wrote that. With a `lease` it is kept only while its thread has it.
+    Raises InvalidValue, LeaseLost, NotAllowedNow for the item of somebody else, and ContentErased
+    where it would be of a thread that is closed.
     """
     check_memory(new)
+    place = item_of(new.metadata)
     ident: UUID = uuid7()
     where = new.where
     params: dict[str, Any] = {
@@ -82,6 +95,16 @@ def remember(
         lock_workspaces([workspace])
         for thread in {*([where.thread] if where else []), *_own_thread(new)}:
             refuse_erased(thread)
+        if place is not None:
+            former = queries.memory_item(
+                *place, workspace=workspace, scope=new.scope, owner=new.owner
+            )
+            if former is not None:
+                if lease is not None and not fetch_named(SQL.leased, (params["thread"], lease)):
+                    raise LeaseLost(thread=params["thread"])
+                if not replaces_others and _person(former.author) != _person(actor):
+                    raise NotAllowedNow(OTHERS_ITEM.format(author=former.author))
+                return _replaced(former, new, actor)
         with connection.cursor() as cursor:
             cursor.execute(SQL.remember, params)
             is_new = bool(cursor.rowcount)
@@ -95,6 +118,16 @@ def remember(
     if known is None:
         raise LeaseLost(thread=where and where.thread)
     return known
+
+
+def _replaced(former: MemoryRow, new: NewMemory, actor: str) -> MemoryRow:
+    """The item with its new text, in a transaction that has locked the workspace."""
+    if former.outside != new.outside:
+        raise InvalidValue("$.outside", "differs from the item that is there: delete that first")
+    values = dict(new.metadata)
+    if (former.text, former.metadata) == (new.text, values):
+        return former
+    return _correct(former, new.text, values, reason=PUT_AGAIN, actor=actor)
 
 
 def correct(
@@ -121,19 +154,26 @@ def correct(
         if revision not in (None, row.revision):
             raise NotAllowedNow("This memory has changed since you looked at it.")
         values = row.metadata if metadata is None else dict(metadata)
-        params: dict[str, Any] = {
-            "id": ident,
-            "text": text,
-            "metadata": deltas.canonical(values).decode(),
-            "salt": os.urandom(SALT_BYTES),
-            "actor": actor,
-        }
-        with connection.cursor() as cursor:
-            cursor.execute(SQL.keep_former, (ident,))
-            cursor.execute(SQL.correct, params)
-        event = NewEvent(K.MEMORY_CORRECTED, {"memory": str(ident), "reason": reason}, actor)
-        _append(workspace, event, RowChange({TABLE: [ident]}, columns=_CORRECTED))
-        return queries.memory(ident, workspace=workspace)
+        return _correct(row, text, values, reason=reason, actor=actor)
+
+
+def _correct(
+    row: MemoryRow, text: str, metadata: Mapping[str, Any], *, reason: str, actor: str
+) -> MemoryRow:
+    """Write the next revision of a memory, in a transaction that has locked the workspace."""
+    params: dict[str, Any] = {
+        "id": row.id,
+        "text": text,
+        "metadata": deltas.canonical(dict(metadata)).decode(),
+        "salt": os.urandom(SALT_BYTES),
+        "actor": actor,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(SQL.keep_former, (row.id,))
+        cursor.execute(SQL.correct, params)
+    event = NewEvent(K.MEMORY_CORRECTED, {"memory": str(row.id), "reason": reason}, actor)
+    _append(row.workspace, event, RowChange({TABLE: [row.id]}, columns=_CORRECTED))
+    return queries.memory(row.id, workspace=row.workspace)
 
 
 def forget(idents: Sequence[UUID], *, workspace: UUID, reason: str, actor: str) -> int:
@@ -183,6 +223,11 @@ def refuse_gone(row: MemoryRow) -> None:
 def _append(workspace: UUID, event: NewEvent, change: RowChange) -> None:
     """Write the event of a change; a play, which has no apps, has no tables on record."""
     append(workspace, [event], change if is_on_record(TABLE) else None)
+
+
+def _person(actor: str) -> str:
+    """Who acts, whatever they act through."""
+    return actor.partition("/")[0]
 
 
 def _own_thread(new: NewMemory) -> list[UUID]:

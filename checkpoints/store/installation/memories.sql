@@ -9,6 +9,9 @@ WHERE %(lease)s::uuid IS NULL OR EXISTS (SELECT 1 FROM gp_thread th
   WHERE th.id = %(thread)s::uuid AND th.lease_token = %(lease)s::uuid)
 ON CONFLICT (workspace_id, key) WHERE key IS NOT NULL DO NOTHING
 
+-- leased -- Whether a thread has this lease.
+SELECT th.id FROM gp_thread th WHERE th.id = %s::uuid AND th.lease_token = %s::uuid
+
 -- keep_former -- The text of a memory as it is, before it is corrected.
 INSERT INTO gp_memory_text (memory_id, revision, workspace_id, text, metadata, author, written_at)
 SELECT m.id, m.revision, m.workspace_id, m.text, m.metadata,

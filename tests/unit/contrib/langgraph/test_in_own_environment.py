@@ -16,7 +16,7 @@ ROOT = HERE.parents[3]
 BROWSER = ("GATEPOST_CHROMIUM", "GATEPOST_REQUIRE_BROWSER")
 # Each entry is one process; those that need a web server and a worker share them.
 RUNS = {
-    "in_memory": ["test_graphs.py", "test_howto.py", "test_patterns.py"],
+    "in_memory": ["test_graphs.py", "test_howto.py", "test_patterns.py", "test_store.py"],
     "on_workers": ["test_workers.py", "test_page.py"],
 }
 

@@ -76,8 +76,8 @@ def test_usual_scopes_are_what_the_roles_allow_but_to_decide(cast: Cast) -> None
             "read",
             "start",
             "signal",
-            "work",
             "memory",
+            "work",
             "control",
             "incidents",
             "views",
@@ -106,7 +106,7 @@ def test_each_right_belongs_to_one_scope_and_each_scope_reads() -> None:
         "decide": ["decide", "decide_high"],
         "delegate": ["decide", "administer"],
         # An agent elsewhere remembers as it works; it corrects and deletes nothing.
-        "remember": ["work", "memory"],
+        "remember": ["memory", "work"],
     }
     for action in RIGHTS.keys() - {"read", *SIGNED_IN}:
         opening = [scope for scope in SCOPES if action in SCOPES[scope]]

@@ -1,4 +1,4 @@
-"""LangGraph on Gatepost: checkpoint savers, graphs that wait for people, values as JSON.
+"""LangGraph on Gatepost: checkpoint savers, a store, graphs that wait for people, values as JSON.
 
 Compile a graph with `checkpointer=GatepostSaver("its name")` and start it by `run`. Needs the extra
 `langgraph`.
@@ -8,10 +8,12 @@ from .leased_thread import Outdated, Taken
 from .runs import run, serve
 from .saver import AsyncGatepostSaver, GatepostSaver
 from .serializer import JsonSerializer
+from .store import GatepostStore
 
 __all__ = [
     "AsyncGatepostSaver",
     "GatepostSaver",
+    "GatepostStore",
     "JsonSerializer",
     "Outdated",
     "Taken",
