@@ -297,3 +297,107 @@ def test_a_hold_on_the_thread_keeps_what_came_from_it(db: None) -> None:
     assert store.forget_expired_memories(actor="worker:1") == 0
     store.lift_hold(thread, workspace=workspace, reason="Closed.", actor=OPERATOR)
     assert store.forget_expired_memories(actor="worker:1") == 1
+
+
+# ---- items of a store ----------------------------------------------------------------------------
+
+
+def put(workspace: UUID, text: str, namespace: str = "m", key: str = "k", **more: Any) -> MemoryRow:
+    return keep(workspace, text, metadata={"$item": {"namespace": namespace, "key": key}}, **more)
+
+
+def below(workspace: UUID, namespace: str = "", **more: Any) -> list[str]:
+    rows_read = queries.memory_items(
+        namespace, {"workspace": ""}, workspace=workspace, limit=10, **more
+    )
+    return [row.text for row in rows_read]
+
+
+def test_an_item_takes_the_place_of_the_former_one(db: None) -> None:
+    workspace = make_workspace()
+    first, other = put(workspace, "one"), put(workspace, "other", key="l")
+    again = put(workspace, "two")
+    assert (again.id, again.revision, again.created_at) == (first.id, 2, first.created_at)
+    assert put(workspace, "two").revision == 2, "the same again changes nothing"
+    assert below(workspace) == ["two", "other"], "the last one written first"
+    store.forget_memories([first.id], workspace=workspace, reason="Over.", actor=OPERATOR)
+    assert put(workspace, "three").id not in (first.id, other.id)
+    assert verify_workspace(workspace).intact
+
+
+def test_a_namespace_is_no_prefix_of_a_word(db: None) -> None:
+    workspace = make_workspace()
+    for namespace in ("docs", "docs.v1", "docs.v1.x", "docs.v10", "doc"):
+        put(workspace, namespace, namespace=namespace)
+    keep(workspace, "docs: no item at all")
+    assert sorted(below(workspace, "docs.v1")) == ["docs.v1", "docs.v1.x"]
+    assert sorted(below(workspace, "docs")) == ["docs", "docs.v1", "docs.v1.x", "docs.v10"]
+    assert below(workspace, "docs", words="the") == []
+
+
+def test_items_of_others_stay(db: None) -> None:
+    workspace = make_workspace()
+    put(workspace, "one")
+    new = NewMemory(
+        "workspace", "", "fact", "two", metadata={"$item": {"namespace": "m", "key": "k"}}
+    )
+    with pytest.raises(NotAllowedNow, match="only they replace it"):
+        store.remember(workspace, new, actor="agent:thief")
+    assert below(workspace) == ["one"]
+    row = store.remember(workspace, new, actor="user:99", replaces_others=True)
+    assert (row.revision, row.revised_by) == (2, "user:99")
+    # Who writes through a token is the same person.
+    assert put(workspace, "three").revision == 3
+
+
+def test_an_item_is_put_under_a_lease_only(db: None) -> None:
+    workspace = make_workspace()
+    thread = make_thread(workspace=workspace)
+    place = {"$item": {"namespace": "m", "key": "k"}}
+    where = Where(thread, 0, 1, "learn")
+    work = leases.acquire(thread, owner="worker:1")
+    assert work is not None
+    keep(workspace, "one", metadata=place, where=where, lease=work.token)
+    with pytest.raises(LeaseLost):
+        keep(workspace, "two", metadata=place, where=where, lease=uuid4())
+    assert below(workspace) == ["one"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "m",
+        {"namespace": "m"},
+        {"namespace": "m", "key": ""},
+        {"namespace": "m..n", "key": "k"},
+        {"namespace": 1, "key": "k"},
+        {"namespace": "m", "key": "k", "more": "x"},
+        {"namespace": "m", "key": "ü" * 600},
+    ],
+)
+def test_what_names_no_place_is_refused(db: None, place: Any) -> None:
+    workspace = make_workspace()
+    with pytest.raises(InvalidValue, match=r"\$\.metadata\.\$item"):
+        keep(workspace, "one", metadata={"$item": place})
+
+
+@pytest.mark.slow
+def test_puts_at_one_place_at_the_same_time_are_one_item(real_db: str) -> None:
+    workspace, errors = make_workspace(), list[Exception]()
+
+    def put_one(n: int) -> None:
+        try:
+            put(workspace, f"by {n}")
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    writers = [threading.Thread(target=put_one, args=(n,)) for n in range(6)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert (errors, len(below(workspace))) == ([], 1)
+    assert one("SELECT revision FROM gp_memory WHERE workspace_id = %s", (workspace,)) == 6
+    assert verify_workspace(workspace).intact

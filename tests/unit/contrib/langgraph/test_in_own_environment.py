@@ -17,7 +17,7 @@ BROWSER = ("GATEPOST_CHROMIUM", "GATEPOST_REQUIRE_BROWSER")
 # Each entry is one process; those that need a web server and a worker share them.
 RUNS = {
     "in_memory": ["test_graphs.py", "test_howto.py", "test_patterns.py", "test_store.py"],
-    "on_workers": ["test_workers.py", "test_page.py"],
+    "on_workers": ["test_workers.py", "test_page.py", "test_store_elsewhere.py"],
 }
 
 

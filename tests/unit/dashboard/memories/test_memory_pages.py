@@ -8,13 +8,16 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 from checkpoints import queries, store
 from checkpoints.memories import MemoryRow, NewMemory, Where
+from dashboard.identity import tokens
 from tests.support.cast import Cast
 from tests.unit.checkpoints.builders import one, rows
 from tests.unit.dashboard import scene
+from tests.unit.dashboard.calls import V1
 
 pytestmark = pytest.mark.requirement("A10")
 
@@ -161,3 +164,61 @@ def test_the_anatomy_shows_what_the_state_refers_to(cast: Cast) -> None:
     assert reverse("memory", args=[row.id]) in html
     answer = cast.client("viewer").get(f"/api/v1/threads/{work.thread}/anatomy/")
     assert answer.json()["memories"][0]["gone"] == "Not for agents."
+
+
+# ---- the call ------------------------------------------------------------------------------------
+
+
+def call(cast: Cast, *scopes: str, who: str = "operator") -> Client:
+    """A script with a token of these scopes."""
+    made = tokens.make(cast.users[who], made_by="test", scopes=list(scopes))[1]
+    return Client(headers={"Authorization": f"Bearer {made}"})
+
+
+def test_a_search_takes_no_cursor(cast: Cast) -> None:
+    rows_kept = [keep(cast, f"Depot {n}") for n in range(3)]
+    script = call(cast, "read")
+    first = script.get(f"{V1}/memories/?limit=2").json()
+    assert [row["id"] for row in first["results"]] == [str(row.id) for row in rows_kept[:0:-1]]
+    on = f"{V1}/memories/?limit=2&cursor={first['next_cursor']}"
+    assert [row["id"] for row in script.get(on).json()["results"]] == [str(rows_kept[0].id)]
+    refused = script.get(f"{on}&q=depot")
+    assert refused.status_code == 422, refused.content
+    assert refused.json()["errors"][0]["path"] == "cursor"
+    assert "a search by words has one page" in refused.json()["errors"][0]["message"]
+    cursor = first["next_cursor"]
+    assert "one page" in get(cast, f"/memories/?q=depot&cursor={cursor}", status=422)
+
+
+@pytest.mark.parametrize("scope", ["read", "start"])
+def test_a_token_that_may_not_remember_is_told_the_scope_memory(cast: Cast, scope: str) -> None:
+    answer = call(cast, scope).post(
+        f"{V1}/memories/", {"text": "x"}, content_type="application/json"
+    )
+    assert answer.status_code == 403
+    assert answer.json()["detail"] == "This token lacks the scope 'memory'."
+
+
+def test_items_of_a_store_are_put_and_found_by_their_place(cast: Cast) -> None:
+    script = call(cast, "memory")
+
+    def put(text: str, namespace: str, key: str) -> Any:
+        body = {"text": text, "metadata": {"$item": {"namespace": namespace, "key": key}}}
+        return script.post(f"{V1}/memories/", body, content_type="application/json")
+
+    first, _ = put("one", "users.7", "tone"), put("other", "users.70", "tone")
+    again = put("two", "users.7", "tone")
+    assert again.json()["id"] == first.json()["id"]
+    assert again.json()["revision"] == 2
+
+    def found(query: str) -> list[str]:
+        rows_read = script.get(f"{V1}/memories/?{query}").json()["results"]
+        return sorted(row["text"] for row in rows_read)
+
+    assert found("namespace=users.7") == ["two"]
+    assert found("namespace=users") == ["other", "two"]
+    assert found("item=tone") == ["other", "two"]
+    assert found("namespace=users.7&item=none") == []
+    body = {"text": "x", "expires_in": 60, "metadata": {"$item": {"namespace": "m", "key": "k"}}}
+    refused = script.post(f"{V1}/memories/", body, content_type="application/json")
+    assert refused.status_code == 422, refused.content

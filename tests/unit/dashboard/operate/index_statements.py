@@ -111,7 +111,9 @@ def filled(cast: Cast) -> Filled:
     rows(
         "INSERT INTO gp_memory (id, workspace_id, scope, owner, kind, text, metadata, salt, "
         "outside, source, author, thread_id, expires_at) SELECT gen_random_uuid(), %s::uuid, "
-        "'agent', 'agent-' || n %% 50, 'fact', 'remembered' || n, '{}', '', false, 'person', "
+        "'agent', 'agent-' || n %% 50, 'fact', 'remembered' || n, CASE WHEN n %% 3 = 0 THEN "
+        "jsonb_build_object('$item', jsonb_build_object('namespace', 'm', 'key', n::text)) "
+        "ELSE '{}' END, '', false, 'person', "
         "'user:1', CASE WHEN n %% 5 = 0 THEN gen_random_uuid() END, "
         "CASE WHEN n %% 50 = 0 THEN now() END FROM generate_series(1, %s) n",
         (cast.workspace, MEMORIES),
@@ -235,6 +237,9 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_activity_unpriced": lambda there: queries.unpriced_calls(like(id=there.thread, tokens=1)),
     # Memory.
     "gp_memory_expiry": no_values(store.forget_expired_memories, actor=OWNER),
+    "gp_memory_item": lambda there: queries.memory_item(
+        "m", "k", workspace=there.workspace, scope="agent", owner="agent-1"
+    ),
     "gp_memory_newest": page("/memories/"),
     "gp_memory_owner": lambda there: queries.memories_of_threads(
         [there.thread], workspace=there.workspace

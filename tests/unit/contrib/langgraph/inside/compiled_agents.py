@@ -20,11 +20,12 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
+from langgraph.runtime import Runtime
 from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict  # of LangGraph's own requirements
 
 from gatepost import Gate
-from gatepost.langgraph import Effect, from_langgraph
+from gatepost.langgraph import Effect, GatepostStore, from_langgraph
 
 
 def note(folder: str, name: str, text: str = "") -> None:
@@ -373,3 +374,33 @@ careful = from_langgraph(
     ),
     name="careful",
 )
+
+
+# ---- a store on memory ---------------------------------------------------------------------------
+
+
+class Counted(TypedDict, total=False):
+    folder: str
+    read: int
+    found: list[str]
+
+
+def count(state: Counted, runtime: Runtime[Any]) -> Counted:
+    store = runtime.store
+    assert store is not None
+    one = store.get(("counts",), "n")
+    found = [item.value["text"] for item in store.search(("words",), query="quokka")]
+    note(state.get("folder", ""), "read")
+    number = 0 if one is None else one.value["n"]
+    store.put(("counts",), "n", {"n": number + 1})
+    return {"read": number, "found": found}
+
+
+def counting_graph() -> Any:
+    builder = StateGraph(Counted)
+    builder.add_node("count", count)
+    builder.add_edge(START, "count")
+    return builder.compile(store=GatepostStore(scopes={"words": "workspace"}))
+
+
+counting = from_langgraph(counting_graph(), name="counting")
