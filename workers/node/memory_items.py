@@ -61,7 +61,7 @@ class MemoryItems(Memories):
         """
         if len(query) > QUERY_MAX:
             raise StepFailed(f"A query has at most {QUERY_MAX:,} characters, not {len(query):,}.")
-        args = {"below": below, "scopes": list(scopes), "query": query}
+        args: dict[str, Any] = {"below": below, "scopes": list(scopes), "query": query}
         args |= {"filter": dict(filter or {}), "limit": limit, "offset": offset}
         storable(args, "What is searched")
         self._refuse_hidden(args, "What is searched")
