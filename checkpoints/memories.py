@@ -122,8 +122,8 @@ def is_ref(value: Any) -> bool:
 
 def item_of(metadata: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return (namespace, key) of the item of a store that a memory is; None for other memories."""
-    place = metadata.get(ITEM)
-    return None if place is None else (place["namespace"], place["key"])
+    address = metadata.get(ITEM)
+    return None if address is None else (address["namespace"], address["key"])
 
 
 def refs_in(value: Any) -> Iterator[tuple[UUID, int]]:
@@ -179,13 +179,17 @@ def check_metadata(metadata: Mapping[str, Any]) -> None:
         _check_item(metadata[ITEM])
 
 
-def _check_item(place: Any) -> None:
+def _check_item(address: Any) -> None:
     """Raise InvalidValue for what names no item of a store."""
     at = f"$.metadata.{ITEM}"
-    parts = place.values() if isinstance(place, Mapping) else ()
-    if not parts or place.keys() != {"namespace", "key"} or not all(type(p) is str for p in parts):
+    parts = address.values() if isinstance(address, Mapping) else ()
+    if (
+        not parts
+        or address.keys() != {"namespace", "key"}
+        or not all(type(p) is str for p in parts)
+    ):
         raise InvalidValue(at, "has a namespace and a key, both texts")
-    if not place["key"] or not all(place["namespace"].split(".")):
+    if not address["key"] or not all(address["namespace"].split(".")):
         raise InvalidValue(at, "has an empty label or an empty key")
     if sum(len(part.encode()) for part in parts) > ITEM_BYTES:
         raise InvalidValue(at, f"has more than {ITEM_BYTES:,} bytes")

@@ -62,7 +62,7 @@ def list_memories(
     seen: dict[str, Any] = {"workspace": actor.workspace, "viewer": viewer_of(actor)}
     if words:
         if after is not None:
-            raise Invalid("cursor", "goes on in a list, and a search by words has one page")
+            raise Invalid("cursor", "is not for a search by words, which has one page")
         best = queries.search_memories(words, where, limit=min(limit, FOUND_MAX), **seen)
         return MemoryList(results=best, next_cursor=None)
     try:

@@ -75,10 +75,10 @@ class GatepostStore(ItemStore):
         return pairs
 
     def _put(self, namespace: str, key: str, scope: Scope, text: str) -> None:
-        place = {ITEM: {"namespace": namespace, "key": key}}
+        address = {ITEM: {"namespace": namespace, "key": key}}
 
         def put(ctx: Context, call: str) -> Memory:
-            return ctx.remember(text, scope=scope, metadata=place, key=call)
+            return ctx.remember(text, scope=scope, metadata=address, key=call)
 
         _once(put, "put", scope, namespace, key, text)
 
@@ -110,11 +110,11 @@ def _once(perform: Callable[[Context, str], Any], *call: Any) -> Any:
 
 
 def _item(memory: Memory) -> StoredItem:
-    place = memory.metadata[ITEM]
+    address = memory.metadata[ITEM]
     at = memory.at or datetime.now(UTC)
     return StoredItem(
-        namespace=place["namespace"],
-        key=place["key"],
+        namespace=address["namespace"],
+        key=address["key"],
         scope=memory.scope,
         text=memory.text,
         created_at=at,

@@ -98,7 +98,7 @@ class Memories(Signals):
             parts = [self._key(p), digest]
             once = hashlib.sha256(deltas.canonical(parts)).hexdigest()
             new = NewMemory(text=text, where=where, **values)
-            return self._kept(new, once)
+            return self._keep(new, once)
 
         shown_values = {"text": text, **values}
         if self.is_held(REMEMBER, shown_values, value=args, key=key):
@@ -203,7 +203,7 @@ class Memories(Signals):
         return int(self._recorded_call(FORGET, args, key, gone))
 
     def _owner(self, scope: Scope, person: str | None = None) -> str:
-        """Whose memory a scope is for this thread; empty for the workspace's, and for nobody."""
+        """The owner of a scope for this thread; empty for the workspace, and for nobody."""
         work = self._step.work
         return {
             "thread": str(work.thread),
@@ -241,7 +241,7 @@ class Memories(Signals):
         )
         return result
 
-    def _kept(self, new: NewMemory, once: str) -> dict[str, Any]:
+    def _keep(self, new: NewMemory, once: str) -> dict[str, Any]:
         """Keep a memory; raises StepFailed for the item of a store that somebody else wrote."""
         try:
             return self._step.ledger.remember(self._step.work, new, key=once)
@@ -254,7 +254,7 @@ class Memories(Signals):
 
         def carry_out(*, key: str, **decided: Any) -> dict[str, Any]:
             where = Where(work.thread, work.branch, self._step.number, node)
-            return self._kept(NewMemory(where=where, **decided), key)
+            return self._keep(NewMemory(where=where, **decided), key)
 
         tool = Tool(REMEMBER, carry_out, idempotent=True, elsewhere=True)
         vars(tool)["schema"] = {"type": "object"}

@@ -20,7 +20,7 @@ from .memories import Memories
 GET: Final = "memory.get"
 SEARCH: Final = "memory.search"
 NAMESPACES: Final = "memory.namespaces"
-# Rows that are read at once while a filter looks for those that it takes.
+# Rows of one read while a filter looks for those that it takes.
 ROWS: Final = 200
 
 

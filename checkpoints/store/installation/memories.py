@@ -61,13 +61,13 @@ def remember(
 ) -> MemoryRow:
     """Keep a memory; with the `key` of one that is there, return that one.
 
-    An item of a store takes the place of the former one, which is corrected; `replaces_others` as
-    well where somebody else wrote that. With a `lease` it is kept only while its thread has it.
+    An item of a store corrects the one that has its place; with `replaces_others` also that of
+    somebody else. With a `lease` it is kept only while its thread has it.
     Raises InvalidValue, LeaseLost, NotAllowedNow for the item of somebody else, and ContentErased
     where it would be of a thread that is closed.
     """
     check_memory(new)
-    place = item_of(new.metadata)
+    address = item_of(new.metadata)
     ident: UUID = uuid7()
     where = new.where
     params: dict[str, Any] = {
@@ -95,9 +95,9 @@ def remember(
         lock_workspaces([workspace])
         for thread in {*([where.thread] if where else []), *_own_thread(new)}:
             refuse_erased(thread)
-        if place is not None:
+        if address is not None:
             former = queries.memory_item(
-                *place, workspace=workspace, scope=new.scope, owner=new.owner
+                *address, workspace=workspace, scope=new.scope, owner=new.owner
             )
             if former is not None:
                 if lease is not None and not fetch_named(SQL.leased, (params["thread"], lease)):
@@ -226,7 +226,7 @@ def _append(workspace: UUID, event: NewEvent, change: RowChange) -> None:
 
 
 def _person(actor: str) -> str:
-    """Who acts, whatever they act through."""
+    """The one who acts, whatever they act through."""
     return actor.partition("/")[0]
 
 

@@ -353,18 +353,18 @@ def test_items_of_others_stay(db: None) -> None:
 def test_an_item_is_put_under_a_lease_only(db: None) -> None:
     workspace = make_workspace()
     thread = make_thread(workspace=workspace)
-    place = {"$item": {"namespace": "m", "key": "k"}}
+    address = {"$item": {"namespace": "m", "key": "k"}}
     where = Where(thread, 0, 1, "learn")
     work = leases.acquire(thread, owner="worker:1")
     assert work is not None
-    keep(workspace, "one", metadata=place, where=where, lease=work.token)
+    keep(workspace, "one", metadata=address, where=where, lease=work.token)
     with pytest.raises(LeaseLost):
-        keep(workspace, "two", metadata=place, where=where, lease=uuid4())
+        keep(workspace, "two", metadata=address, where=where, lease=uuid4())
     assert below(workspace) == ["one"]
 
 
 @pytest.mark.parametrize(
-    "place",
+    "address",
     [
         "m",
         {"namespace": "m"},
@@ -375,10 +375,10 @@ def test_an_item_is_put_under_a_lease_only(db: None) -> None:
         {"namespace": "m", "key": "ü" * 600},
     ],
 )
-def test_what_names_no_place_is_refused(db: None, place: Any) -> None:
+def test_what_names_no_place_is_refused(db: None, address: Any) -> None:
     workspace = make_workspace()
     with pytest.raises(InvalidValue, match=r"\$\.metadata\.\$item"):
-        keep(workspace, "one", metadata={"$item": place})
+        keep(workspace, "one", metadata={"$item": address})
 
 
 @pytest.mark.slow

@@ -185,7 +185,9 @@ def test_a_search_takes_no_cursor(cast: Cast) -> None:
     refused = script.get(f"{on}&q=depot")
     assert refused.status_code == 422, refused.content
     assert refused.json()["errors"][0]["path"] == "cursor"
-    assert "a search by words has one page" in refused.json()["errors"][0]["message"]
+    assert (
+        "is not for a search by words, which has one page" in refused.json()["errors"][0]["message"]
+    )
     cursor = first["next_cursor"]
     assert "one page" in get(cast, f"/memories/?q=depot&cursor={cursor}", status=422)
 
@@ -211,14 +213,14 @@ def test_items_of_a_store_are_put_and_found_by_their_place(cast: Cast) -> None:
     assert again.json()["id"] == first.json()["id"]
     assert again.json()["revision"] == 2
 
-    def found(query: str) -> list[str]:
+    def texts_of(query: str) -> list[str]:
         rows_read = script.get(f"{V1}/memories/?{query}").json()["results"]
         return sorted(row["text"] for row in rows_read)
 
-    assert found("namespace=users.7") == ["two"]
-    assert found("namespace=users") == ["other", "two"]
-    assert found("item=tone") == ["other", "two"]
-    assert found("namespace=users.7&item=none") == []
+    assert texts_of("namespace=users.7") == ["two"]
+    assert texts_of("namespace=users") == ["other", "two"]
+    assert texts_of("item=tone") == ["other", "two"]
+    assert texts_of("namespace=users.7&item=none") == []
     body = {"text": "x", "expires_in": 60, "metadata": {"$item": {"namespace": "m", "key": "k"}}}
     refused = script.post(f"{V1}/memories/", body, content_type="application/json")
     assert refused.status_code == 422, refused.content

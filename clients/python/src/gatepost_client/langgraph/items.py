@@ -206,7 +206,7 @@ def _check_labels(op: Op) -> None:
 
 
 def _matches(condition: MatchCondition, labels: Sequence[str]) -> bool:
-    """Whether labels begin or end with a path, whose `*` is any label."""
+    """Return whether labels begin or end with a path, whose `*` is any label."""
     path = condition.path
     if len(labels) < len(path):
         return False
@@ -215,7 +215,7 @@ def _matches(condition: MatchCondition, labels: Sequence[str]) -> bool:
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is as a filter wants it: equal, or as its operators say."""
+    """Return whether a value is as a filter wants it: equal, or as its operators say."""
     if not isinstance(wanted, Mapping):
         return bool(value == (list(wanted) if isinstance(wanted, tuple) else wanted))
     if any(name.startswith("$") for name in wanted):

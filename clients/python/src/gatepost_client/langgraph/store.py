@@ -57,23 +57,23 @@ class GatepostStore(ItemStore):
         takes: Callable[[StoredItem], bool],
         op: SearchOp,
     ) -> list[StoredItem]:
-        found: list[StoredItem] = []
+        matches: list[StoredItem] = []
         for scope in scopes:
             more = {"q": op.query, "limit": BEST} if op.query else {}
             rows = self._rows(scope, {"namespace": below, **more})
-            found += [one for one in map(_item, rows) if takes(one)]
+            matches += [one for one in map(_item, rows) if takes(one)]
         if not op.query:
-            found.sort(key=lambda one: one.updated_at, reverse=True)
-        return found[op.offset : op.offset + op.limit]
+            matches.sort(key=lambda one: one.updated_at, reverse=True)
+        return matches[op.offset : op.offset + op.limit]
 
     def _namespaces(self, scopes: Sequence[Scope]) -> Iterable[tuple[str, str]]:
         return {(scope, _item(row).namespace) for scope in scopes for row in self._rows(scope, {})}
 
     def _put(self, namespace: str, key: str, scope: Scope, text: str) -> None:
-        place = {"namespace": namespace, "key": key}
+        address = {"namespace": namespace, "key": key}
         body = {"text": text, "scope": scope, "owner": self._owners[scope]}
         # The key is one for all attempts of this call.
-        self._perform(api.remember({**body, "metadata": {ITEM: place}, "key": uuid4().hex}))
+        self._perform(api.remember({**body, "metadata": {ITEM: address}, "key": uuid4().hex}))
 
     def _delete(self, namespace: str, key: str, scope: Scope) -> None:
         for row in list(self._rows(scope, {"namespace": namespace, "item": key})):
@@ -101,10 +101,10 @@ class GatepostStore(ItemStore):
 
 
 def _item(row: Mapping[str, Any]) -> StoredItem:
-    place = row["metadata"][ITEM]
+    address = row["metadata"][ITEM]
     return StoredItem(
-        namespace=place["namespace"],
-        key=place["key"],
+        namespace=address["namespace"],
+        key=address["key"],
         scope=row["scope"],
         text=row["text"],
         created_at=datetime.fromisoformat(row["created_at"]),

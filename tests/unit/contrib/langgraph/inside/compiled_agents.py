@@ -382,18 +382,18 @@ careful = from_langgraph(
 class Counted(TypedDict, total=False):
     folder: str
     read: int
-    found: list[str]
+    matches: list[str]
 
 
 def count(state: Counted, runtime: Runtime[Any]) -> Counted:
     store = runtime.store
     assert store is not None
     one = store.get(("counts",), "n")
-    found = [item.value["text"] for item in store.search(("words",), query="quokka")]
+    matches = [item.value["text"] for item in store.search(("words",), query="quokka")]
     note(state.get("folder", ""), "read")
     number = 0 if one is None else one.value["n"]
     store.put(("counts",), "n", {"n": number + 1})
-    return {"read": number, "found": found}
+    return {"read": number, "matches": matches}
 
 
 def counting_graph() -> Any:

@@ -33,24 +33,24 @@ from workers.testing.play_ledger import PlayRules
 pytestmark = [pytest.mark.requirement("A10"), pytest.mark.requirement("F04")]
 
 
-class Asked(TypedDict, total=False):
+class Request(TypedDict, total=False):
     which: str
     answer: Any
 
 
 def agent(
-    work: Callable[[BaseStore, Asked], Any], store: BaseStore | None = None, name: str = "keeper"
+    work: Callable[[BaseStore, Request], Any], store: BaseStore | None = None, name: str = "keeper"
 ) -> Graph:
     """An agent of one node, which does its work with the store."""
     return from_langgraph(compiled(work, store or GatepostStore()), name=name)
 
 
-def compiled(work: Callable[[BaseStore, Asked], Any], store: BaseStore) -> Any:
-    def node(state: Asked, runtime: Runtime[Any]) -> Asked:
+def compiled(work: Callable[[BaseStore, Request], Any], store: BaseStore) -> Any:
+    def node(state: Request, runtime: Runtime[Any]) -> Request:
         assert runtime.store is not None
         return {"answer": work(runtime.store, state)}
 
-    builder = StateGraph(Asked)
+    builder = StateGraph(Request)
     builder.add_node("work", node)
     builder.add_edge(START, "work")
     builder.add_edge("work", END)
@@ -128,13 +128,13 @@ def searches(store: BaseStore) -> Any:
 
 def pages(store: BaseStore) -> Any:
     filled(store)
-    found = [store.search(("docs",), limit=2, offset=at) for at in (0, 2, 4, 6)]
-    return [[len(page) for page in found], keys([one for page in found for one in page])]
+    matches = [store.search(("docs",), limit=2, offset=at) for at in (0, 2, 4, 6)]
+    return [[len(page) for page in matches], keys([one for page in matches for one in page])]
 
 
 def namespaces(store: BaseStore) -> Any:
     filled(store)
-    found = [
+    matches = [
         store.list_namespaces(),
         store.list_namespaces(prefix=("docs",)),
         store.list_namespaces(suffix=("v1",)),
@@ -144,7 +144,7 @@ def namespaces(store: BaseStore) -> Any:
         store.list_namespaces(max_depth=1),
         store.list_namespaces(max_depth=2, limit=1, offset=1),
     ]
-    return [[list(one) for one in some] for some in found]
+    return [[list(one) for one in some] for some in matches]
 
 
 def batches(store: BaseStore) -> Any:
@@ -189,7 +189,7 @@ ALL = (gets, replaces, deletes, searches, pages, namespaces, batches, refuses)
 
 @pytest.mark.parametrize("work", ALL)
 def test_it_answers_as_the_store_of_langgraph(work: Callable[[BaseStore], Any]) -> None:
-    def node(store: BaseStore, _: Asked) -> Any:
+    def node(store: BaseStore, _: Request) -> Any:
         return work(store)
 
     expected = compiled(node, InMemoryStore()).invoke({"which": ""})["answer"]
@@ -198,18 +198,18 @@ def test_it_answers_as_the_store_of_langgraph(work: Callable[[BaseStore], Any]) 
 
 
 def test_async_calls_answer_the_same() -> None:
-    async def node(state: Asked) -> Asked:
+    async def node(state: Request) -> Request:
         store = get_store()
         await store.aput(("a",), "k", {"text": "It is late."})
         await store.aput(("a",), "gone", {"text": "It is early."})
         await store.adelete(("a",), "gone")
         one = await store.aget(("a",), "k")
         assert one is not None
-        found = await store.asearch(("a",), query="late")
+        matches = await store.asearch(("a",), query="late")
         names = await store.alist_namespaces()
-        return {"answer": [one.value, [item.key for item in found], list(names[0])]}
+        return {"answer": [one.value, [item.key for item in matches], list(names[0])]}
 
-    builder = StateGraph(Asked)
+    builder = StateGraph(Request)
     builder.add_node("work", node)
     builder.add_edge(START, "work")
     graph = builder.compile(store=GatepostStore())
@@ -221,7 +221,7 @@ def test_async_calls_answer_the_same() -> None:
 
 
 def test_words_find_the_best_first_and_nothing_else() -> None:
-    def node(store: BaseStore, _: Asked) -> Any:
+    def node(store: BaseStore, _: Request) -> Any:
         store.put(("m",), "a", {"text": "Ada likes pizza, and pizza likes Ada."})
         store.put(("m",), "b", {"text": "Bea eats a pizza in a town that is far away from here."})
         store.put(("m",), "c", {"text": "Eve plays chess."})
@@ -231,15 +231,15 @@ def test_words_find_the_best_first_and_nothing_else() -> None:
             [one.key for one in store.search(("m",), query="the")],
         ]
 
-    found = answer(Harness(agent(node)))
-    assert sorted(found[0]) == ["a", "b"]
-    assert found[1:] == [["c"], []]
+    matches = answer(Harness(agent(node)))
+    assert sorted(matches[0]) == ["a", "b"]
+    assert matches[1:] == [["c"], []]
 
 
 def test_values_keep_their_types() -> None:
     at = datetime(2026, 5, 1, tzinfo=UTC)
 
-    def node(store: BaseStore, _: Asked) -> Any:
+    def node(store: BaseStore, _: Request) -> Any:
         store.put(("m",), "k", {"at": at, "ratio": 2.0, "set": {1}})
         one = store.get(("m",), "k")
         assert one is not None
@@ -251,7 +251,7 @@ def test_values_keep_their_types() -> None:
 # ---- whose memory it is --------------------------------------------------------------------------
 
 
-def put_and_read(store: BaseStore, state: Asked) -> Any:
+def put_and_read(store: BaseStore, state: Request) -> Any:
     if state["which"] == "put":
         store.put(("notes",), "k", {"text": "of the default"})
         store.put(("all",), "k", {"text": "of the workspace"})
@@ -280,7 +280,7 @@ def test_without_a_thread_it_says_where_it_works() -> None:
 
 
 def test_each_call_is_a_record_without_the_text() -> None:
-    def node(store: BaseStore, _: Asked) -> Any:
+    def node(store: BaseStore, _: Request) -> Any:
         store.put(("m",), "k", {"text": "quokka"})
         one = store.get(("m",), "k")
         assert one is not None
@@ -299,7 +299,7 @@ def test_each_call_is_a_record_without_the_text() -> None:
 def test_a_lost_worker_reads_and_writes_nothing_twice(n: int) -> None:
     """Wherever its worker is lost, the step reads what it read first: it counts one higher."""
 
-    def node(store: BaseStore, _: Asked) -> Any:
+    def node(store: BaseStore, _: Request) -> Any:
         one = store.get(("m",), "count")
         count = 0 if one is None else one.value["n"]
         store.put(("m",), "count", {"n": count + 1})
@@ -314,7 +314,7 @@ def test_a_lost_worker_reads_and_writes_nothing_twice(n: int) -> None:
 def test_an_answer_of_a_person_reads_the_store_as_it_was() -> None:
     """The task runs again after its interrupt; what it has put since does not change its reads."""
 
-    def node(store: BaseStore, _: Asked) -> Any:
+    def node(store: BaseStore, _: Request) -> Any:
         one = store.get(("m",), "asked")
         store.put(("m",), "asked", {"yes": True})
         return [one is None, interrupt("Which?")]
@@ -325,8 +325,8 @@ def test_an_answer_of_a_person_reads_the_store_as_it_was() -> None:
 
 
 def test_tasks_of_one_superstep_have_records_of_their_own() -> None:
-    def look(name: str) -> Callable[[Asked], Any]:
-        def node(_: Asked) -> Any:
+    def look(name: str) -> Callable[[Request], Any]:
+        def node(_: Request) -> Any:
             store = get_store()
             store.put(("m", name), "k", {"by": name})
             one = store.get(("m", name), "k")
@@ -359,7 +359,7 @@ def test_a_policy_holds_a_put(monkeypatch: pytest.MonkeyPatch) -> None:
     def policy(facts: Facts) -> Rule | None:
         return Rule("ask", "p@1", "Memory", Terms()) if facts.tool == "memory.remember" else None
 
-    def node(store: BaseStore, state: Asked) -> Any:
+    def node(store: BaseStore, state: Request) -> Any:
         if state["which"] == "put":
             store.put(("m",), "k", {"text": "Pay the quokka."})
         return [one.value["text"] for one in store.search(("m",))]

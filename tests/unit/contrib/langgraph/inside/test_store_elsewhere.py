@@ -59,8 +59,8 @@ def test_more_than_a_page_of_items_is_read(store: Callable[..., GatepostStore]) 
     there = store("many")
     for n in range(205):
         there.put(("m",), f"k{n}", {"n": n})
-    found = there.search(("m",), filter={"n": {"$lt": 3}})
-    assert sorted(one.value["n"] for one in found) == [0, 1, 2]
+    matches = there.search(("m",), filter={"n": {"$lt": 3}})
+    assert sorted(one.value["n"] for one in matches) == [0, 1, 2]
     assert len(there.search(("m",), limit=500)) == 205
 
 
@@ -91,7 +91,7 @@ def test_a_killed_worker_answers_from_the_record(
     server.operator.post(f"/threads/{case.id}/retry/", {})
     case.wait_status("succeeded")
     assert case.state()["read"] == 0
-    assert case.state()["found"] == ["A quokka is small."]
+    assert case.state()["matches"] == ["A quokka is small."]
     one = counting.get(("counts",), "n")
     assert one is not None
     assert one.value == {"n": 1}
