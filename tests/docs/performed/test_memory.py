@@ -30,4 +30,9 @@ def test_an_agent_has_a_memory(
     )
     answer = page.call('curl -H "Authorization: Bearer $TOKEN" "$GATEPOST', "viewer", None, 200, ())
     assert {one["id"] for one in answer["results"]} == {made["id"], added["id"]}
-    page.complete({"tool ==": "a policy: tests/unit/workers/node/test_memories.py holds by it"})
+    page.complete(
+        {
+            "tool ==": "a policy: tests/unit/workers/node/test_memories.py holds by it",
+            '{"$item"': "metadata: tests/unit/dashboard/memories/test_memory_pages.py puts by them",
+        }
+    )

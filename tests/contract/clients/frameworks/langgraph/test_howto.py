@@ -1,4 +1,7 @@
-"""docs/howto/langgraph.md: three changed lines, a gate, kill -9, an edit, another process, once."""
+"""docs/howto/langgraph.md: three changed lines, a gate, kill -9, an edit, another process, once.
+
+Its section on the store: tests/unit/contrib/langgraph/inside/test_store_elsewhere.py.
+"""
 
 from __future__ import annotations
 
