@@ -24,6 +24,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pool", default="prefork", choices=("prefork", "threads"))
     parser.add_argument("--queues", help="comma-separated; by default those that its agents name")
     parser.add_argument("--hostname", help="its name, for example w1@%%h")
+    parser.add_argument(
+        "--idle-exit",
+        type=float,
+        metavar="SECONDS",
+        help="end with code 0 after so long without work; something else starts it again",
+    )
     levels = ("DEBUG", "INFO", "WARNING", "ERROR")
     parser.add_argument("--loglevel", default="WARNING", type=str.upper, choices=levels)
     return parser.parse_args()
@@ -39,6 +45,7 @@ def main() -> NoReturn:
         concurrency=options.concurrency,
         pool_cls=options.pool,
         queues=options.queues,
+        idle_exit=options.idle_exit,
         hostname=host_format(default_nodename(options.hostname)),
         loglevel=options.loglevel,
         quiet=True,

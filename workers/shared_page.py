@@ -30,8 +30,14 @@ def lease_is_fresh() -> None:
 
 def busy() -> bool:
     """Answer True if a slot's lease is fresh enough that the slot must be at work."""
-    (at,) = struct.unpack_from("d", _page, _FRESH)
+    at = last_lease()
     return bool(at) and time.monotonic() - at < lease_seconds() / 2
+
+
+def last_lease() -> float:
+    """The time when a slot last got or renewed a lease, on the monotonic clock; 0 before."""
+    (at,) = struct.unpack_from("d", _page, _FRESH)
+    return float(at)
 
 
 def answered() -> None:

@@ -132,6 +132,12 @@ def _threads(figures: thread_figures.Figures) -> Iterator[Metric]:
         "queue",
         ((queue.queue, queue.oldest_seconds) for queue in figures.queues),
     )
+    yield _gauges(
+        "queue_working_threads",
+        "Threads that a worker has begun and not left, up to 10,001 per workspace and status.",
+        "queue",
+        ((queue.queue, queue.working) for queue in figures.queues),
+    )
 
 
 def _workers(figures: thread_figures.Figures) -> Iterator[Metric]:

@@ -42,6 +42,7 @@ ELSEWHERE = {
     "deploy": ("tests/house/deploy/test_units.py", 11),
     "erasure": ("tests/docs/test_howtos_performed.py", 4),
     "external-agents": ("tests/contract/test_howto_api.py", 19),
+    "from-zero": ("tests/faults/services/test_from_zero.py", 7),
     "langgraph": ("tests/contract/clients/frameworks/langgraph/test_howto.py", 5),
     "langgraph-on-workers": ("tests/unit/contrib/langgraph/inside/test_howto.py", 4),
     "many-agents": ("tests/docs/test_many_agents.py", 3),

@@ -29,6 +29,7 @@ from approvals import gates
 from approvals.incidents.sweep import IncidentTurns, sweep_incidents
 from approvals.notify.hot_store import announce_filling, announce_lag
 from approvals.notify.stuck_threads import announce_stuck_threads, announce_waiting_work
+from approvals.notify.wanted_workers import announce_wanted_workers
 from approvals.policies.budgets import announce_budgets
 from checkpoints import queries, store
 from checkpoints.durabilities import HOT
@@ -46,6 +47,7 @@ from ..broker.receivers import ring, rings_waiting
 from ..language.configuration import models_of
 from . import canary, forks, loop, losses, reached
 from .clock import ClockWatch
+from .idle import Idle
 from .stop_flag import request_stop, stop_requested
 
 log = structlog.get_logger("gatepost.sweep")
@@ -89,6 +91,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "reminded": gates.remind_due,
         "stuck": _look_for_stuck,
         "waiting": announce_waiting_work,
+        "wanted": announce_wanted_workers,
         "incidents": _look_for_incidents,
         "figures": lambda: store.fold_due() if _figures_turn.is_due() else 0,
         "decisions": lambda: gates.fold_decisions() if _decisions_turn.is_due() else 0,
@@ -235,6 +238,7 @@ class Sweeper:
             max(3, round(SILENT_LEASES * lease_seconds() / interval_seconds()))
         )
         self._announced = self._retired = False
+        self._idle = Idle(_idle_exit[0]) if _idle_exit else None
         self._refused = 0
         self._clock, self._rest = ClockWatch(), Rest()
         self._renew_at = 0.0
@@ -340,6 +344,8 @@ class Sweeper:
             if not self._rest.turn():
                 sweep_once(owner=self.worker)
         self._drain()
+        if self._idle is not None:
+            self._idle.turn()
 
     def _drain(self) -> None:
         self._drained = 0
@@ -359,12 +365,15 @@ class Sweeper:
 
 _sweepers: list[Sweeper] = []
 _asked_for: list[str] = []
+_idle_exit: list[float] = []
 
 
 @celeryd_init.connect(dispatch_uid="workers.queues")
-def note_queues(options: Any = None, **_kwargs: Any) -> None:
-    """Remember whether the worker was started with queues (`--queues`)."""
+def note_options(options: Any = None, **_kwargs: Any) -> None:
+    """Remember with which queues the worker was started, and when it ends by itself."""
     _asked_for[:] = str_to_list((options or {}).get("queues")) or []
+    seconds = (options or {}).get("idle_exit")
+    _idle_exit[:] = [seconds] if seconds else []
 
 
 @celeryd_after_setup.connect(dispatch_uid="workers.agents")

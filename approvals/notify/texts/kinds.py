@@ -22,6 +22,7 @@ NEWS: Final = (
     "thread.paused",
     "thread.stuck",
     "thread.work_waiting",
+    "workers.wanted",
 )
 # What only calls for a decision; of no use once there is one.
 CALLS: Final = frozenset(
@@ -36,19 +37,22 @@ ALARMS: Final = frozenset(
         "hot_store.late",
         "hot_store.drained",
         "steps.lost",
+        "workers.wanted",
     }
 )
 # News that goes to everyone who wants other news: nobody has to choose it.
-GOES_WITH: Final = dict.fromkeys(ALARMS - {"record.damaged"}, "record.damaged")
+GOES_WITH: Final = dict.fromkeys(ALARMS - set(NEWS), "record.damaged")
 # What was spent; it goes to admins, who set budgets, and auditors.
 BUDGETS: Final = frozenset({"budget.reached"})
 # Changes of somebody's own access; it goes to that person, whatever endpoints choose.
 ACCESS: Final = "access.changed"
 # Outcomes of threads; written by the database with the change of its status.
 THREADS: Final = frozenset(kind for kind in NEWS if kind.startswith("thread."))
-# Of a thread's usual course each program says whether it wants to hear.
-USUAL_COURSE: Final = ("thread.succeeded", "thread.cancelled", "thread.paused")
-CALLED: Final = tuple(kind for kind in NEWS if kind in CALLS | ALARMS | BUDGETS)
+# What is no trouble by itself: each program says whether it wants to hear of it.
+USUAL_COURSE: Final = ("thread.succeeded", "thread.cancelled", "thread.paused", "workers.wanted")
+CALLED: Final = tuple(
+    kind for kind in NEWS if kind in CALLS | ALARMS | BUDGETS and kind not in USUAL_COURSE
+)
 # A message that an admin asks for, to see whether an endpoint works.
 TEST: Final = "endpoint.test"
 NAME_MAX, PLACES_MAX, ADDRESS_MAX, DIGEST_MAX = 100, 50, 2_000, 24 * 60

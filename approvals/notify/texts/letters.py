@@ -54,6 +54,7 @@ BEHIND: Final = (
     "store is."
 )
 DRAINED: Final = "Nothing more has to be done."
+WANTED: Final = "Start one that serves this queue. Until then nothing there continues."
 # Of several alarms the first kind of these is the headline.
 ALARM_TEXTS: Final = {
     "record.damaged": ("A record is damaged", TRUST),
@@ -62,6 +63,7 @@ ALARM_TEXTS: Final = {
     "hot_store.filling": ("The hot store has to be drained", FILLING),
     "hot_store.late": ("Steps wait too long in the hot store", BEHIND),
     "hot_store.drained": ("The hot store is drained again", DRAINED),
+    "workers.wanted": ("Work waits for a worker", WANTED),
 }
 FOOT: Final = (
     "Neither this message nor its link decides anything: sign in, review the request "

@@ -30,11 +30,15 @@ _FAULTS = " UNION ALL ".join(
 
 @dataclass(frozen=True, slots=True)
 class QueueFigures:
-    """The number of threads that wait in a queue, and the seconds that the oldest has waited."""
+    """The number of threads that wait in a queue, and the seconds that the oldest has waited.
+
+    `working` are those that a worker has begun and not left, also one that is gone.
+    """
 
     queue: str
     threads: int
     oldest_seconds: float
+    working: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class Figures:
 def figures() -> Figures:
     """Read them all: four statements."""
     statuses = fetch_named(SQL.statuses, ([str(s) for s in Status], WORKSPACES, COUNT_CAP + 1))
-    queues = fetch_named(SQL.queues, (COUNT_CAP + 1, QUEUES))
+    queues = fetch_named(SQL.queues, (WORKSPACES, COUNT_CAP + 1, COUNT_CAP + 1, QUEUES))
     faults = {row.kind: row.events for row in fetch_named(_FAULTS, [EVENT_CAP] * len(FAULTS))}
     (fleet,) = fetch_named(SQL.fleet, (WORKER_ALIVE_SECONDS,))
     return Figures(

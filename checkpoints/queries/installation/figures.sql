@@ -8,13 +8,21 @@ LEFT JOIN LATERAL (SELECT count(*) AS n FROM (SELECT 1 FROM gp_thread th
   ORDER BY th.status_since DESC, th.id DESC LIMIT %s) x) counted ON true
 GROUP BY s.status
 
--- queues -- Queued threads per queue, and the age of the oldest one.
+-- queues -- Queued threads per queue, the age of the oldest one, and how many a worker has begun.
+-- Those come by workspace and status: along the index of a queue they lie among all its queued ones.
+WITH working AS MATERIALIZED (SELECT th.queue, count(*) AS n
+  FROM (SELECT id FROM gp_workspace ORDER BY id LIMIT %s) w
+  CROSS JOIN unnest(ARRAY['running', 'rolling_back']) s(status)
+  CROSS JOIN LATERAL (SELECT queue FROM gp_thread WHERE workspace_id = w.id AND status = s.status
+    ORDER BY status_since DESC, id DESC LIMIT %s) th
+  GROUP BY th.queue)
 SELECT q.queue, (SELECT count(*) FROM (SELECT 1 FROM gp_thread th
   WHERE th.queue = q.queue AND th.status = 'queued'
   ORDER BY th.status_since LIMIT %s) x) AS threads,
   coalesce((SELECT extract(epoch FROM clock_timestamp() - th.status_since)::float8
   FROM gp_thread th WHERE th.queue = q.queue AND th.status = 'queued'
-  ORDER BY th.status_since LIMIT 1), 0) AS oldest_seconds
+  ORDER BY th.status_since LIMIT 1), 0) AS oldest_seconds,
+  coalesce((SELECT n FROM working g WHERE g.queue = q.queue), 0) AS working
 FROM (SELECT queue FROM gp_agent_version WHERE imported_into IS NULL
   UNION SELECT 'gatepost' ORDER BY 1 LIMIT %s) q
 
@@ -47,7 +55,7 @@ LEFT JOIN gp_workspace_verification k ON k.workspace_id = w.id
 
 -- fleet -- Workers, slots and what the sweep and its readers are behind with.
 SELECT (SELECT count(*) FROM gp_worker w WHERE w.stopped_at IS NULL AND w.seen_at > c.then
-   AND w.{not_ahead}) AS workers,
+   AND w.{not_ahead} AND w.slots > 0) AS workers,
   (SELECT coalesce(sum(w.slots), 0)::bigint FROM gp_worker w
    WHERE w.stopped_at IS NULL AND w.seen_at > c.then AND w.{not_ahead}) AS slots,
   (SELECT greatest(extract(epoch FROM clock_timestamp() - d.until)::float8, 0)

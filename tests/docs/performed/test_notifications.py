@@ -84,7 +84,9 @@ def test_endpoints_are_made_as_the_page_says(cast: Cast) -> None:
 def test_each_kind_of_news_stands_on_the_page(cast: Cast) -> None:
     table = Performance("notifications", cast).text.partition("| news |")[2].partition("\n\n")[0]
     named = set(
-        re.findall(r"`((?:approval|thread|budget|anchors|hot_store|steps|record)\.\w+)`", table)
+        re.findall(
+            r"`((?:approval|thread|budget|anchors|hot_store|steps|record|workers)\.\w+)`", table
+        )
     )
     assert named == {kind for kind in kinds.NEWS if not kind.startswith("incident.")} | {
         *kinds.GOES_WITH

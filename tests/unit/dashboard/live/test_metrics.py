@@ -82,6 +82,7 @@ def test_figures_are_those_of_the_database(client: Client, cast: Cast, settings:
     queue = (("queue", "gatepost"),)
     assert text["gatepost_queue_threads", queue] == 3
     assert 300 <= text["gatepost_queue_oldest_seconds", queue] < 400
+    assert text["gatepost_queue_working_threads", queue] == 1
     assert text["gatepost_lease_takeovers_total", ()] == 1
     assert text["gatepost_steps_fenced_total", ()] == 0
     assert (text["gatepost_workers", ()], text["gatepost_worker_slots", ()]) == (2, 4)

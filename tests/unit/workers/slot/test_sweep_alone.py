@@ -203,6 +203,7 @@ ELSEWHERE = {
     "stopped": "installation/test_breakers.py::test_a_trip_writes_to_no_thread_but_those_at_work",
     "stuck": "installation/test_stuck.py::test_the_walk_over_the_waiting_comes_to_each",
     "waiting": "external/test_news.py::test_work_that_waits_is_told_once",
+    "wanted": "notify/test_wanted_workers.py::test_each_queue_is_announced_by_itself",
     "incidents": "incidents/test_incidents.py::"
     "test_a_row_that_fails_is_set_aside_and_named_and_the_others_go_on",
     "folders": "payloads/test_folders_waiting.py::"
