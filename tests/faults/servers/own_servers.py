@@ -20,9 +20,11 @@ import psycopg
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, connections
+from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 
 from checkpoints import queries
+from dashboard.configuration.database import settings_of
 from dashboard.identity import tokens
 from dashboard.operate.embedded.postgres import Postgres
 from dashboard.operate.embedded.process.folders import folders, prepare
@@ -65,23 +67,31 @@ class Ground:
 
 
 @contextmanager
-def elsewhere(data: Path, run: Path) -> Iterator[None]:
-    """This process and its children work with the servers of another folder."""
+def elsewhere(data: Path, run: Path, database_url: str = "") -> Iterator[None]:
+    """This process and its children work with the servers of another folder.
+
+    `database_url` names the database where it is not the embedded one of that folder.
+    """
     former = dict(connection.settings_dict)
     ours = {
         "GATEPOST_DATA": str(data),
         "GATEPOST_DATABASE": "gatepost",
         "GATEPOST_SECRET_KEY": settings.SECRET_KEY,  # the other folder would have one of its own
     }
+    theirs: dict[str, Any] = {"HOST": str(run), "NAME": "gatepost"}
+    if database_url:
+        ours["DATABASE_URL"] = database_url
+        theirs = settings_of(conninfo_to_dict(database_url))
+        theirs["OPTIONS"] = former["OPTIONS"] | theirs["OPTIONS"]
     environment = {name: os.environ.get(name) for name in ours}
     connections.close_all()
-    connection.settings_dict |= {"HOST": str(run), "NAME": "gatepost"}
+    connection.settings_dict |= theirs
     os.environ |= ours
     try:
         yield
     finally:
         connections.close_all()
-        connection.settings_dict |= {name: former[name] for name in ("HOST", "NAME")}
+        connection.settings_dict |= {name: former[name] for name in theirs}
         for name, value in environment.items():
             os.environ.pop(name, None)
             if value is not None:

@@ -58,6 +58,7 @@ NOT_JUDGED = {
     "clients/python/src/gatepost_client/wire/transports.py": "Gatepost, by `gatepost-client`",
     "dashboard/configuration/alive.py": "PostgreSQL, Valkey",
     "dashboard/configuration/bounded.py": "PostgreSQL, Valkey",
+    "dashboard/configuration/timelines.py": "PostgreSQL, Valkey",
     "dashboard/operate/doctor/reachable.py": "Gatepost's own pages, by `up` and `doctor`",
     "dashboard/operate/embedded/answers.py": "Gatepost's own pages, by `up` and `doctor`",
     "dashboard/operate/embedded/bank.py": "the bank of the demo",
