@@ -2,6 +2,10 @@
 
 GATEPOST_DATA            data folder (default ./.gatepost)
 GATEPOST_FILES           folder of artifacts and large values (default: artifacts in GATEPOST_DATA)
+GATEPOST_STORAGE         the same in a bucket: s3://bucket/prefix?endpoint=https://host:9000,
+                         with the extra `s3` (docs/howto/object-storage.md)
+GATEPOST_STORAGE_KEY, GATEPOST_STORAGE_SECRET
+                         credentials of the bucket (else as clients of Amazon find them)
 DATABASE_URL, REDIS_URL  servers of your own; without them the embedded ones of the data folder
 GATEPOST_HOT_URL         a Valkey of its own for the state of hot agents, apart from REDIS_URL;
                          without it the embedded one of the data folder
@@ -137,6 +141,7 @@ from dashboard.configuration import (
     mail,
     secrets,
     sign_in,
+    storage,
     valkey,
 )
 from dashboard.configuration.database import database, runtime_role
@@ -421,8 +426,15 @@ STATIC_URL = "/static/"
 COLLECTED = env("GATEPOST_STATIC", default="")
 STATIC_ROOT = Path(COLLECTED) if COLLECTED else DATA / "static"
 SERVESTATIC_USE_FINDERS = not COLLECTED
+FILES = env("GATEPOST_FILES", default="")
+GATEPOST_STORAGE_SECRET = value("GATEPOST_STORAGE_SECRET")
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": storage.files(
+        env("GATEPOST_STORAGE", default=""),
+        key=value("GATEPOST_STORAGE_KEY"),
+        secret=GATEPOST_STORAGE_SECRET,
+        folder=FILES,
+    ),
     "staticfiles": {
         "BACKEND": "servestatic.storage.CompressedStaticFilesStorage"
         if COLLECTED
@@ -430,7 +442,6 @@ STORAGES = {
     },
 }
 SERVESTATIC_AUTOREFRESH = False
-FILES = env("GATEPOST_FILES", default="")
 MEDIA_ROOT = Path(os.path.abspath(Path(FILES).expanduser())) if FILES else DATA / "artifacts"
 
 # --- the API -------------------------------------------------------------------------------------
@@ -453,6 +464,7 @@ GATEPOST_SECRET_VALUES = secrets.registered(
         *(SECRET_KEY, GATEPOST_METRICS_TOKEN, DATABASES["default"].get("PASSWORD") or ""),
         *(*GATEPOST_ENCRYPTION_KEYS, BROKER.password, mail.password(value("EMAIL_URL"))),
         *(valkey.parse(HOT_URL).password, GATEPOST_ANCHORS_SECRET, GATEPOST_ANCHOR_KEY),
+        GATEPOST_STORAGE_SECRET,
         GATEPOST_OIDC.secret if GATEPOST_OIDC else "",
     ),
 )

@@ -16,7 +16,7 @@ from django.core.files.storage import default_storage
 
 from ..errors import ContentAway
 from ..payload_kinds import FILE, LIMITS
-from .disk import on_disk, replaced, store_file
+from .disk import on_disk, overwrites, replaced, store_file
 
 FOLDER = "threads"
 
@@ -44,7 +44,8 @@ class FilePayloads:
         """
         for sha, raw in contents.items():
             path = content_path(thread, sha)
-            if not _whole(path, raw):
+            # Sending it again costs a bucket less than being read.
+            if overwrites() or not _whole(path, raw):
                 if not on_disk():
                     replaced(path)
                 store_file([raw], lambda _, path=path: path)  # type: ignore[misc]
@@ -82,12 +83,21 @@ class FilePayloads:
         """(files, bytes) of a thread's contents; None where the storage does not answer."""
         folder = f"{thread_folder(thread)}/contents"
         try:
-            _, names = default_storage.listdir(folder)
-            return len(names), sum(default_storage.size(f"{folder}/{name}") for name in names)
+            sizes = _sizes_in(folder)
+            return len(sizes), sum(sizes.values())
         except FileNotFoundError:
             return 0, 0
         except OSError:
             return None
+
+
+def _sizes_in(folder: str) -> dict[str, int]:
+    """Names and sizes of the files in a folder; a bucket's list has both."""
+    if (listed := getattr(default_storage, "sizes_in", None)) is not None:
+        result: dict[str, int] = listed(folder)
+        return result
+    _, names = default_storage.listdir(folder)
+    return {name: default_storage.size(f"{folder}/{name}") for name in names}
 
 
 def _whole(path: str, raw: bytes) -> bool:

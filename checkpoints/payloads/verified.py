@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import shutil
 from hashlib import sha256
+from pathlib import Path
 from typing import IO, Any
 
 from django.core.files.storage import default_storage
@@ -24,14 +26,20 @@ def opened(row: ArtifactRow) -> io.BufferedReader:
         if default_storage.size(row.path) != row.size:
             raise _altered(row)
         file = default_storage.open(row.path, "rb")
-    except FileNotFoundError as error:
-        raise CorruptHistory(
-            f"The bytes of the file {row.name!r} ({row.sha256[:12]}) are gone from the storage."
-        ) from error
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise ContentAway(f"The storage gives no file: {why}.") from error
+        raise _unread(row, error) from error
     return io.BufferedReader(_Proven(file, row), BLOCK)
+
+
+def copied(row: ArtifactRow, folder: Path) -> Path:
+    """The file whole and proved, under its hash in a folder of this machine; raises as `opened`."""
+    path = folder / row.sha256
+    if not path.exists():
+        unproved = path.with_suffix(".part")
+        with opened(row) as file, unproved.open("wb") as copy:
+            shutil.copyfileobj(file, copy, BLOCK)
+        unproved.rename(path)
+    return path
 
 
 def prove(row: ArtifactRow) -> None:
@@ -39,6 +47,14 @@ def prove(row: ArtifactRow) -> None:
     with opened(row) as file:
         while file.read(BLOCK):
             pass
+
+
+def _unread(row: ArtifactRow, error: OSError) -> CorruptHistory | ContentAway:
+    if isinstance(error, FileNotFoundError):
+        return CorruptHistory(
+            f"The bytes of the file {row.name!r} ({row.sha256[:12]}) are gone from the storage."
+        )
+    return ContentAway(f"The storage gives no file: {error.strerror or type(error).__name__}.")
 
 
 def _altered(row: ArtifactRow) -> CorruptHistory:
@@ -85,9 +101,12 @@ class _Proven(io.RawIOBase):
 
     def _pass(self, most: int) -> bytes:
         """The next bytes, hashed where they were not yet; the last ones only if all fit."""
-        if self._file_at != self._at:
-            self._file.seek(self._at)
-        text: bytes = self._file.read(most)
+        try:
+            if self._file_at != self._at:
+                self._file.seek(self._at)
+            text: bytes = self._file.read(most)
+        except OSError as error:
+            raise _unread(self._row, error) from error
         new = text[self._hashed - self._at :] if self._at <= self._hashed else b""
         self._at += len(text)
         self._file_at = self._at

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import io
 import logging
 import os
 import sys
@@ -22,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, Token
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from ..authoring.errors import OutsideActivity, Refused
 from .event_loops import beside_a_loop
@@ -37,6 +38,8 @@ _LIBRARY: Final = sysconfig.get_paths()["stdlib"] + os.sep
 _PACKAGES: Final = f"{os.sep}site-packages{os.sep}"
 _LOGGING: Final = os.path.dirname(logging.__file__) + os.sep
 FIX: Final = "put it into a function and call it with ctx.activity(...)"
+
+_FETCHED_BYTES: Final = 256 * 1024
 
 _now: ContextVar[guarded | None] = ContextVar("gatepost_guard", default=None)
 _off: ContextVar[bool] = ContextVar("gatepost_guard_off", default=False)
@@ -174,6 +177,41 @@ def _watched[T](items: Iterator[T], watch: guarded) -> Iterator[T]:
         finally:
             _now.reset(token)
         yield item
+
+
+class _Fetched(io.RawIOBase):
+    """A file whose bytes the engine fetches, wherever the author's code reads them."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        with unguarded():
+            return self._file.seek(offset, whence)
+
+    def readinto(self, into: Any) -> int:
+        with unguarded():
+            raw = self._file.read(len(into))
+        into[: len(raw)] = raw
+        return len(raw)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def fetched(file: IO[bytes]) -> io.BufferedReader:
+    """The same file for code of a node: its storage may be a server, asked while it is read."""
+    return io.BufferedReader(_Fetched(file), _FETCHED_BYTES)
 
 
 class _Freed:

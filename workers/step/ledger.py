@@ -6,6 +6,9 @@ connection and no transaction while an author's code, a model or a person is awa
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -164,6 +167,8 @@ class DatabaseLedger(Rules, Tree, Memories):
         self._next_step = (0, 0)
         self._recorded: list[tuple[Any, ...]] | None = None
         self._requests: list[tuple[Any, ...]] | None = None
+        # Files of a storage that has no paths, as long as this lease is worked on.
+        self._copies: Path | None = None
 
     def load(
         self, work: Work, version: UUID, reducers: dict[str, Reducer]
@@ -329,8 +334,13 @@ class DatabaseLedger(Rules, Tree, Memories):
 
     def artifact_path(self, work: Work, sha256: str) -> Path:
         row = queries.artifact(sha256, workspace=work.workspace)
-        payloads.prove(row)  # a reader by its path proves nothing
-        return Path(default_storage.path(row.path))
+        if payloads.on_disk():
+            payloads.prove(row)  # a reader by its path proves nothing
+            return Path(default_storage.path(row.path))
+        if self._copies is None:
+            self._copies = Path(tempfile.mkdtemp(prefix="gatepost-"))
+            weakref.finalize(self, shutil.rmtree, self._copies, ignore_errors=True)
+        return payloads.copied(row, self._copies)
 
     def activity(self, activity_id: UUID) -> ActivityRow:
         return queries.activity(activity_id)

@@ -23,6 +23,7 @@ from . import (
     outside_identities,
     policies,
     reachable,
+    storage,
     unsafe,
 )
 from . import notifications as news
@@ -45,6 +46,7 @@ CHECKS = (
     Check("reachable", "queues", reachable.queues, "tables"),
     Check("reachable", "agents", reachable.agents, "tables"),
     Check("reachable", "bank", bank.answers),
+    Check("reachable", "file storage", storage.answers),
     Check("unsafe", "DEBUG", unsafe.debug),
     Check("unsafe", "secret key", unsafe.secret_key),
     Check("behind", "anchors", anchors.arrive, "tables"),
@@ -61,6 +63,7 @@ CHECKS = (
     Check("unsafe", "guards of the logs", unsafe.guards, "tables"),
     Check("unsafe", "durability", unsafe.durability, "database"),
     Check("unsafe", "connections", unsafe.wire, "database"),
+    Check("unsafe", "file storage", storage.wire),
     Check("unsafe", "Valkey", unsafe.valkey_keeps, "valkey"),
     Check("unsafe", "hot store", hot_store.keeps),
     Check("behind", "files of the hot store", hot_store.damaged),

@@ -7,7 +7,6 @@ go through the threads by id and begin anew, so one that has to wait keeps no ot
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -15,13 +14,12 @@ from typing import Any, Final
 from uuid import UUID
 
 import structlog
-from django.core.files import File
-from django.core.files.storage import default_storage
 from django.db import transaction
 from django.dispatch import receiver
 
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, NotAllowedNow
+from checkpoints.payloads import disk
 from checkpoints.postgres.guarded_rows import handle_each
 from checkpoints.queries.erasures import requests, rules
 from checkpoints.queries.erasures.rules import DueRow
@@ -112,12 +110,10 @@ def archive(thread: UUID, workspace: UUID) -> int:
     path = f"{FOLDER}/{workspace}/{thread}.zip"
     row = queries.thread(thread, workspace=workspace)
     try:
-        with closing(capsule_of(row, None)) as capsule, tempfile.TemporaryFile() as spool:
-            spool.writelines(capsule.chunks())
-            spool.seek(0)
-            if default_storage.exists(path):
-                default_storage.delete(path)
-            default_storage.save(path, File(spool))
+        with closing(capsule_of(row, None)) as capsule:
+            if not disk.on_disk():
+                disk.replaced(path)
+            disk.store_file(capsule.chunks(), lambda _: path)
     except OSError as error:
         raise ContentAway(f"The storage takes no archive: {error.strerror}.") from error
     data = {"thread": str(thread), "seq": capsule.seq, "hash": capsule.hash, "archive": path}

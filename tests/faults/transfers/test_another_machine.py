@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import connection
+from django.test import override_settings
 
 from checkpoints import queries
+from dashboard.configuration import storage
 from dashboard.threads.page.anatomy import anatomy_of
 from tests.faults.bench import AGENTS, LEASE, SWEEP, Field, Worker, workers
+from tests.support import buckets
 
 pytestmark = [
     pytest.mark.hazard,
@@ -26,7 +31,7 @@ GOES_ON = LEASE + SWEEP + 20
 PAGES, HELD = 6, 3  # as in scratch_agents, and where the first machine is lost
 
 
-def machine(ground: Path, home: Path) -> Worker:
+def machine(ground: Path, home: Path, files: dict[str, str]) -> Worker:
     """A worker with nothing but addresses: data and temporary files lie in a folder of its own."""
     (home / "tmp").mkdir(parents=True)
     server = connection.settings_dict
@@ -38,7 +43,7 @@ def machine(ground: Path, home: Path) -> Worker:
             "GATEPOST_AGENTS": "scratch_agents",
             "GATEPOST_DATA": str(home / "data"),
             "TMPDIR": str(home / "tmp"),
-            "GATEPOST_FILES": str(settings.MEDIA_ROOT),
+            **files,
             "DATABASE_URL": f"postgresql:///{server['NAME']}"
             f"?host={server['HOST']}&user={server['USER']}",
             "REDIS_URL": settings.REDIS_URL,
@@ -50,10 +55,30 @@ def scratch_files(home: Path) -> list[str]:
     return sorted(path.name for path in home.glob("tmp/gatepost-*/*"))
 
 
-def test_a_worker_with_other_folders_goes_on(ground: Path, field: Field, tmp_path: Path) -> None:
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.requirement("E04"))])
+def files(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """Where files lie, as every process is told by its environment; here as well."""
+    if request.param == "folder":
+        yield {"GATEPOST_FILES": str(settings.MEDIA_ROOT)}
+        return
+    with buckets.moto() as url:
+        buckets.client(url).create_bucket(Bucket=buckets.BUCKET)
+        address = f"s3://{buckets.BUCKET}/team?endpoint={url}"
+        here = storage.files(address, key=buckets.KEY, secret=buckets.SECRET)
+        with override_settings(STORAGES={**settings.STORAGES, "default": here}):
+            yield {
+                "GATEPOST_STORAGE": address,
+                "GATEPOST_STORAGE_KEY": buckets.KEY,
+                "GATEPOST_STORAGE_SECRET": buckets.SECRET,
+            }
+
+
+def test_a_worker_with_other_folders_goes_on(
+    ground: Path, field: Field, files: dict[str, str], tmp_path: Path
+) -> None:
     shutil.copy(AGENTS / "scratch_agents.py", ground)
     one, two = tmp_path / "one", tmp_path / "two"
-    with workers(machine(ground, one)) as (first,):
+    with workers(machine(ground, one, files)) as (first,):
         case = field.start("scratch", holds=(f"in-page-{HELD}",))
         case.wait_called(f"page-{HELD}")
         assert scratch_files(one) == ["pages.txt"], "the folder of the first call went with it"
@@ -71,7 +96,7 @@ def test_a_worker_with_other_folders_goes_on(ground: Path, field: Field, tmp_pat
     assert (crawl.tool, crawl.cursor["at"]) == ("crawl", HELD)
     assert {file.name for file in shown.tools.files} == {"table.csv", "pages.txt"}
 
-    with workers(machine(ground, two)):
+    with workers(machine(ground, two, files)):
         case.wait_status("succeeded", seconds=GOES_ON)
     assert case.state()["text"] == "page\n" * 3 + "".join(f"page {n}\n" for n in range(PAGES))
     assert len(case.calls("fetch")) == 1
@@ -81,3 +106,6 @@ def test_a_worker_with_other_folders_goes_on(ground: Path, field: Field, tmp_pat
     assert len(set(case.callers("page-0")) | set(case.callers(f"page-{PAGES - 1}"))) == 2
     assert scratch_files(two) == []
     assert (two / "data").is_dir(), "it had a data folder of its own"
+    artifacts, _ = default_storage.listdir(f"artifacts/{field.workspace}")
+    assert artifacts, "its files are where it was told"
+    assert not list((two / "data").glob("artifacts/artifacts/*/*/*")), "and nowhere else"

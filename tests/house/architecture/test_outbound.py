@@ -55,6 +55,7 @@ NOT_JUDGED = {
     "approvals/notify/channels/mail.py": "the mail server, anchors by mail",
     "checkpoints/hot/persistence.py": "PostgreSQL, Valkey",
     "checkpoints/hot/streams.py": "PostgreSQL, Valkey",
+    "checkpoints/payloads/s3.py": "the bucket of files",
     "clients/python/src/gatepost_client/wire/transports.py": "Gatepost, by `gatepost-client`",
     "dashboard/configuration/alive.py": "PostgreSQL, Valkey",
     "dashboard/configuration/bounded.py": "PostgreSQL, Valkey",

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.test import override_settings
 
+from dashboard.configuration import storage as configuration
+from tests.support import buckets
 from tests.unit.checkpoints.builders import rows
 from tests.unit.workers.conftest import Bench, bench_of
 from tests.unit.workers.play_bench import play_bench_of
 
 from . import agents
 
-STORES = ("memory", "database", "file", "elsewhere", "hot")
+STORES = ("memory", "database", "file", "elsewhere", "bucket", "hot")
 # Those whose contents lie in rows.
 IN_ROWS = ("memory", "database", "hot")
 
@@ -73,11 +75,19 @@ class Storage:
                 default_storage.save(path, ContentFile(raw))
 
 
+@pytest.fixture(scope="session")
+def bucket_server() -> Iterator[str]:
+    """A server of S3 with the bucket of these tests."""
+    with buckets.moto() as url:
+        buckets.client(url).create_bucket(Bucket=buckets.BUCKET)
+        yield url
+
+
 @pytest.fixture
 def storage_of(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[[str], Storage]]:
-    """Makes a place of a kind; files lie in a folder of the test's own, or in no folder at all."""
+    """Makes a place of a kind; files lie in a folder of its own, in none, or in a bucket."""
     agents.calls.clear()
     settings: list[Any] = []
 
@@ -91,10 +101,15 @@ def storage_of(
         if kind in ("database", "hot"):
             return Storage(kind, bench_of(agents.module_of(kind)))
         backend = "InMemoryStorage" if kind == "elsewhere" else "FileSystemStorage"
-        changed = override_settings(
-            MEDIA_ROOT=tmp_path / "media",
-            STORAGES={"default": {"BACKEND": f"django.core.files.storage.{backend}"}},
-        )
+        files: dict[str, Any] = {"BACKEND": f"django.core.files.storage.{backend}"}
+        if kind == "bucket":
+            server = request.getfixturevalue("bucket_server")
+            files = configuration.files(
+                f"s3://{buckets.BUCKET}/{uuid4().hex}?endpoint={server}",
+                key=buckets.KEY,
+                secret=buckets.SECRET,
+            )
+        changed = override_settings(MEDIA_ROOT=tmp_path / "media", STORAGES={"default": files})
         changed.enable()
         settings.append(changed)
         return Storage(kind, bench_of(agents.module_of("file")))

@@ -99,7 +99,7 @@ def test_a_person_can_open_it(storage_of: Callable[[str], Storage], tmp_path: Pa
 
 
 @pytest.mark.requirement("B17")
-@pytest.mark.parametrize("kind", ["file", "elsewhere"])
+@pytest.mark.parametrize("kind", ["file", "elsewhere", "bucket"])
 def test_a_copy_goes_on_in_an_empty_installation(
     storage_of: Callable[[str], Storage], tmp_path: Path, kind: str
 ) -> None:
@@ -187,7 +187,7 @@ def test_the_limits_of_the_page_are_the_defaults() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["file", "elsewhere"])
+@pytest.mark.parametrize("kind", ["file", "elsewhere", "bucket"])
 def test_it_follows_the_head_and_only_the_newest_stays(
     storage_of: Callable[[str], Storage],
     tmp_path: Path,

@@ -60,7 +60,7 @@ def fill(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Cal
 MESSAGES = {"full": "No space left on device", "read-only": "Read-only file system"}
 
 
-@pytest.mark.parametrize("kind", ["file", "elsewhere"])
+@pytest.mark.parametrize("kind", ["file", "elsewhere", "bucket"])
 def test_a_content_that_was_altered_is_written_anew_when_it_is_set_again(
     storage_of: Callable[[str], Storage], tmp_path: Path, kind: str
 ) -> None:
