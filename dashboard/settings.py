@@ -35,6 +35,10 @@ GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=open
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
 GATEPOST_SPEECH          what turns recordings of conversations into text: openai:NAME or
                          openai:NAME@URL (none: people type what they said)
+GATEPOST_EMBEDDINGS      what turns memories into vectors: openai:NAME or openai:NAME@URL (none:
+                         memories are found by their words)
+GATEPOST_VECTORS         where vectors are searched: qdrant:URL (none: in each process), with its
+                         key in GATEPOST_VECTORS_KEY (or ..._FILE)
 GATEPOST_MODEL_ANSWER_BYTES  the largest text of a model's answer (8388608)
 GATEPOST_CREDENTIALS     refuse (default): what looks like a credential is written nowhere; off
 GATEPOST_SECRET_NAMES    variables whose values are refused as well wherever they turn up, separated
@@ -143,6 +147,7 @@ from dashboard.configuration import (
     sign_in,
     storage,
     valkey,
+    vectors,
 )
 from dashboard.configuration.database import database, runtime_role
 from dashboard.configuration.logs import logging_config, register
@@ -249,6 +254,8 @@ GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
 GATEPOST_SPEECH = env("GATEPOST_SPEECH", default="")
+GATEPOST_EMBEDDINGS = env("GATEPOST_EMBEDDINGS", default="")
+GATEPOST_VECTORS, GATEPOST_VECTORS_KEY = vectors.configured(GATEPOST_EMBEDDINGS)
 GATEPOST_MODELS = env.list("GATEPOST_MODELS", default=[])
 GATEPOST_CREDENTIALS = secrets.mode(env("GATEPOST_CREDENTIALS", default="refuse"))
 GATEPOST_WORKSPACE_SECRETS = secrets.of_workspaces()

@@ -39,7 +39,7 @@ LOCKS = {
     "requirements-dev.lock": Lock(
         (PROJECT, AGENTS),
         groups=("test", "lint"),
-        extras=("server", "models", "mcp", "sso", "s3"),
+        extras=("server", "models", "mcp", "sso", "s3", "memory"),
         beside=("requirements.lock", "agents/requirements.lock"),
     ),
 }

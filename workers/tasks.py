@@ -12,6 +12,7 @@ from .slot import (
     spans,  # noqa: F401  (the same)
     startup,  # noqa: F401  (connects signals of the worker's main process)
     sweep,  # noqa: F401  (connects the signals of the worker's main process)
+    vectors,  # noqa: F401  (the same)
 )
 from .slot.loop import advance_and_claim
 

@@ -26,7 +26,7 @@ from .fleet import (
 )
 from .history import Activity, Artifact, Checkpoint, Content, Event, Keyframe
 from .history_index import IndexedEvent, IndexPosition, RecordQuestion
-from .memories import Memory, MemoryText
+from .memories import Memory, MemoryText, MemoryVector
 from .overview import Budget, BudgetBand, Figure, FigureChange, FoldedUnit
 from .threads import (
     AgentAnnouncement,

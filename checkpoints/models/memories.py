@@ -89,3 +89,33 @@ class MemoryText(models.Model):
 
     class Meta:
         db_table = "gp_memory_text"
+
+
+class MemoryVector(models.Model):
+    """The meaning of a memory, as numbers of an embedding model; a row stands for each memory.
+
+    `vector` is float32 in little endian, NULL until it is made and once the memory is gone; `model`
+    is the one that made it. `xid` is the transaction that changed the row last, by which processes
+    read what is new. `stored_in` names the store outside of PostgreSQL that has the row as it is.
+    """
+
+    memory_id = models.UUIDField(primary_key=True)
+    workspace_id = models.UUIDField()
+    revision = models.IntegerField(db_default=1)
+    model = models.CharField(max_length=300, blank=True, db_default="")
+    vector = models.BinaryField(null=True)
+    gone = models.BooleanField(db_default=False)
+    xid = models.BigIntegerField()
+    stored_in = models.CharField(max_length=300, blank=True, db_default="")
+
+    class Meta:
+        db_table = "gp_memory_vector"
+        indexes = (
+            models.Index(fields=("workspace_id", "xid"), name="gp_memory_vector_feed"),
+            models.Index(
+                fields=("model", "memory_id"),
+                name="gp_memory_vector_model",
+                condition=models.Q(gone=False),
+            ),
+            models.Index(fields=("stored_in", "memory_id"), name="gp_memory_vector_store"),
+        )

@@ -28,6 +28,7 @@ OWN_SECRETS: Final = (
     "GATEPOST_ANCHORS_SECRET",
     "GATEPOST_ANCHOR_KEY",
     "GATEPOST_METRICS_TOKEN",
+    "GATEPOST_VECTORS_KEY",
     "GATEPOST_OIDC_CLIENT_SECRET",
 )
 # Of the servers beside us, and of libraries that read the environment by themselves.

@@ -199,6 +199,7 @@ from .remembered import (
     memory_item,
     memory_item_namespaces,
     memory_items,
+    places,
     recall,
     remembered_after,
     search_memories,
@@ -246,3 +247,19 @@ from .tree.children import (
 )
 from .tree.families import FIRST, Family, FanOut, Relative, awaited, family, family_mark
 from .undo import checkpoint_before, effects_left, effects_of, undo_failures, undone_last
+from .vectors import (
+    ChangedRow,
+    Progress,
+    StoredRow,
+    WaitingText,
+    changed_vectors,
+    oldest_open_transaction,
+    unsent_count,
+    unsent_vectors,
+    vector_bytes,
+    vector_page,
+    vector_progress,
+    vector_revisions,
+    vectors_named,
+    waiting_texts,
+)

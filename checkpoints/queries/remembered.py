@@ -1,7 +1,8 @@
 """The only reader of memory: one by its id, those of a list, what a search finds.
 
 A search ranks the newest HITS_RANKED that have a word of the question: ranking reads each of them,
-and common words are everywhere (ADR 110).
+and common words are everywhere (ADR 110). Where the nearest in meaning are known as well, the ranks
+of both lists are added up (reciprocal rank fusion, ADR 113).
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from ..postgres.sql_files import sql_file
 from ..state import deltas
 from ..tables.readers import record_of
 
+# (memory, revision) of one that a store of vectors named.
+type Near = tuple[UUID, int]
+
 COLUMNS: Final = (
     "m.id, m.workspace_id AS workspace, m.scope, m.owner, m.kind, m.text, m.metadata::text AS "
     "metadata, m.outside, m.source, m.thread_id AS thread, m.branch, m.step, m.node, m.author, "
@@ -27,6 +31,9 @@ COLUMNS: Final = (
     "m.gone_reason"
 )
 HITS_RANKED: Final = 2_000
+# Memories of each list that are fused, and what a first place counts against a second one.
+FUSED: Final = 50
+RANK_SOFTENED_BY: Final = 60
 STATES: Final = ("kept", "gone")
 
 
@@ -120,34 +127,43 @@ def search_memories(
     workspace: UUID,
     viewer: Viewer | None = None,
     limit: int = 50,
+    near: Sequence[Near] = (),
 ) -> list[MemoryRow]:
-    """Memories of a workspace with some of these words, the best first."""
+    """Memories of a workspace with some of these words, the best first; `near` as in `recall`."""
     params = parameters(selection) | _seen(viewer)
-    params |= {"workspace": workspace, "words": _query(words), "hits": HITS_RANKED, "limit": limit}
-    return [_row(row) for row in fetch_named(SQL.search, params)]
+    params |= {"workspace": workspace, "words": _query(words), "hits": HITS_RANKED}
+    rows = fetch_named(SQL.search, params | {"limit": max(limit, FUSED) if near else limit})
+    worded = [_row(row) for row in rows]
+    if not near:
+        return worded
+    alike = fetch_named(SQL.search_near, params | {"ids": [ident for ident, _ in near]})
+    return [row for row, _ in _fused(worded, _in_order(alike, near))][:limit]
 
 
-def recall(words: str, reach: Reach, *, limit: int) -> list[tuple[MemoryRow, float]]:
+def recall(
+    words: str, reach: Reach, *, limit: int, near: Sequence[Near] = ()
+) -> list[tuple[MemoryRow, float]]:
     """Memories that a thread reads with words of a text, the best first: (memory, rank).
 
-    Without a word that says something the newest.
+    With those that are `near` in meaning, the nearest first, both lists count alike. Without these
+    and without a word that says something the newest.
     """
     query = _query(words)
-    params = {
-        "workspace": reach.workspace,
-        "thread": reach.thread,
-        "agent": reach.agent,
-        "person": reach.person,
-        "scopes": list(reach.scopes),
-        "kinds": list(reach.kinds),
-        "hits": HITS_RANKED,
-        "limit": limit,
-    }
-    if query:
-        rows = fetch_named(SQL.recall, params | {"words": query})
-    else:
-        rows = fetch_named(SQL.recall_newest, params)
-    return [(_row(row), float(row.rank)) for row in rows]
+    params = _reach(reach) | {"hits": HITS_RANKED}
+    if not near:
+        sql = SQL.recall if query else SQL.recall_newest
+        more = {"words": query} if query else {}
+        rows = fetch_named(sql, params | more | {"limit": limit})
+        return [(_row(row), float(row.rank)) for row in rows]
+    fusing: dict[str, Any] = {"words": query, "limit": max(limit, FUSED)}
+    worded = [_row(row) for row in fetch_named(SQL.recall, params | fusing)] if query else []
+    alike = fetch_named(SQL.near, params | {"ids": [ident for ident, _ in near]})
+    return _fused(worded, _in_order(alike, near))[:limit]
+
+
+def places(reach: Reach) -> list[tuple[Scope, str]]:
+    """(scope, owner) of all memory that a thread reads."""
+    return [(row.scope, row.owner) for row in fetch_named(SQL.reach, _reach(reach))]
 
 
 def memories_named(idents: Sequence[UUID], *, workspace: UUID) -> dict[UUID, MemoryRow]:
@@ -228,6 +244,34 @@ def _query(words: str) -> str:
     """The words of a text as a query in which any of them may occur; empty where none says much."""
     (row,) = fetch_named(SQL.query, (words,))
     return str(row.query)
+
+
+def _reach(reach: Reach) -> dict[str, Any]:
+    return {
+        "workspace": reach.workspace,
+        "thread": reach.thread,
+        "agent": reach.agent,
+        "person": reach.person,
+        "scopes": list(reach.scopes),
+        "kinds": list(reach.kinds),
+    }
+
+
+def _in_order(records: Sequence[Any], near: Sequence[Near]) -> list[MemoryRow]:
+    """The memories in the order of `near`; one that was corrected since has another meaning."""
+    rows = {(row.id, row.revision): _row(row) for row in records}
+    return [rows[one] for one in near if one in rows]
+
+
+def _fused(*lists: Sequence[MemoryRow]) -> list[tuple[MemoryRow, float]]:
+    """The memories of ranked lists by the sum of 1 / (60 + place), the best first."""
+    scores: dict[UUID, float] = {}
+    rows: dict[UUID, MemoryRow] = {}
+    for some in lists:
+        for rank, row in enumerate(some, 1):
+            rows[row.id] = row
+            scores[row.id] = scores.get(row.id, 0) + 1 / (RANK_SOFTENED_BY + rank)
+    return sorted(((rows[one], score) for one, score in scores.items()), key=lambda pair: -pair[1])
 
 
 def _seen(viewer: Viewer | None) -> dict[str, Any]:

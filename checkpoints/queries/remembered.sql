@@ -30,6 +30,11 @@ SELECT {columns} FROM (
   ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s) m
 ORDER BY ts_rank(m.words, %(words)s::tsquery, 1) DESC, m.created_at DESC, m.id DESC LIMIT %(limit)s
 
+-- search_near -- Those of these memories of a workspace that a search can find.
+SELECT {columns} FROM gp_memory m
+WHERE m.id = ANY(%(ids)s::uuid[]) AND m.workspace_id = %(workspace)s::uuid AND m.gone_at IS NULL
+  AND {seen} AND {narrowed}
+
 -- places -- Whose memory a thread reads, and until when: what a base remembers after the fork is its own.
 RECURSIVE lineage AS (
   SELECT th.id, th.base, th.created_at, 'infinity'::timestamptz AS until FROM gp_thread th
@@ -64,6 +69,13 @@ WITH {places}
 SELECT {columns}, 0 AS rank FROM places p JOIN gp_memory m ON {readable}
 WHERE %(hits)s > 0
 ORDER BY m.created_at DESC, m.id DESC LIMIT %(limit)s
+
+-- reach -- Whose memory a thread reads.
+WITH {places} SELECT DISTINCT p.scope, p.owner FROM places p
+
+-- near -- Those of these memories that a thread reads.
+WITH {places}
+SELECT {columns} FROM places p JOIN gp_memory m ON {readable} WHERE m.id = ANY(%(ids)s::uuid[])
 
 -- named -- Memories of a workspace by their ids.
 SELECT {columns} FROM gp_memory m WHERE m.id = ANY(%s::uuid[]) AND m.workspace_id = %s::uuid

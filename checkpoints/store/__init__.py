@@ -73,6 +73,7 @@ from .installation.sweep import (
     wake_sleepers,
     wake_sleepers_in,
 )
+from .installation.vectors import mark_stored, save_vectors, set_text_aside
 from .installation.verifications import Noted, note_complete, note_verification
 from .installation.watched import keep_keys, locked_keys, record_watched
 from .installation.workspaces import (

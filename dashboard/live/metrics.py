@@ -29,6 +29,7 @@ from checkpoints.hot.persistence import faults, read_persistence
 from checkpoints.hot.streams import HotStoreAway, Lag, whole_lag
 from checkpoints.queries.installation import figures as thread_figures
 from checkpoints.queries.installation.event_feed import export_figures
+from workers.language.embeddings import model_name
 from workers.tracing.exporter import NAME as SPAN_EXPORT
 
 from . import process as live
@@ -111,6 +112,7 @@ def _installation() -> Iterator[Metric]:
     yield from _verification(threads)
     yield from _anchors()
     yield from _spans()
+    yield from _vectors()
 
 
 def _threads(figures: thread_figures.Figures) -> Iterator[Metric]:
@@ -253,6 +255,15 @@ def _anchors() -> Iterator[Metric]:
     )
     late = len(sender.late())
     yield _gauge("anchors_late", "Destinations without new anchors, or without all events.", late)
+
+
+def _vectors() -> Iterator[Metric]:
+    """Of memories that are found by meaning; nothing where no model is configured."""
+    if not (model := model_name()):
+        return
+    progress = queries.vector_progress(model)
+    yield _gauge("memories", "Memories that are kept.", progress.memories)
+    yield _gauge("memories_waiting", "Memories that wait for their vector.", progress.waiting)
 
 
 def _spans() -> Iterator[Metric]:

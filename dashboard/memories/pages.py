@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from checkpoints import queries, store
 from checkpoints.errors import NotFound
 from checkpoints.memories import MemoryRow
+from checkpoints.queries import Progress
 from dashboard.errors import Invalid, translated
 from dashboard.fields.filters import PAGE, form_inputs, given_at, page_values, read
 from dashboard.fields.parameters import ID, QUERY, TEXT_MAX
@@ -26,6 +27,7 @@ from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import actor, member
 from dashboard.wording.memories import KIND_WORDS, SCOPE_WORDS, memory_lines
 from dashboard.wording.sentences import person
+from workers.language.embeddings import model_name
 
 from .actions import CORRECT, FORGET, FORGET_AFTER, REMEMBER, remembered_since
 from .filters import MEMORIES
@@ -68,6 +70,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "more": f"{reverse('memories')}?{more}" if more else "",
         "may_add": may(who, REMEMBER.right),
         "text_max": TEXT_MAX,
+        "words_alone": shown.words_alone,
+        "vectors": _progress(who),
     }
     return render(request, "memories/list.html", context)
 
@@ -89,6 +93,12 @@ def detail(request: HttpRequest, memory_id: UUID) -> HttpResponse:
         "may_change": may(who, CORRECT.right) and row.gone_at is None,
     }
     return render(request, "memories/detail.html", context)
+
+
+def _progress(who: Actor) -> Progress | None:
+    """The memories that are found by meaning; None where no model is configured."""
+    model = model_name()
+    return queries.vector_progress(model, workspace=who.workspace) if model else None
 
 
 def _thread(who: Actor, ident: str) -> Any:

@@ -25,6 +25,7 @@ from dashboard.identity.permissions import Actor, require
 from dashboard.kit.api.base import MemberView, answer, refusals
 from dashboard.kit.api.parameters import LIMIT_MAX, ident, rows
 from dashboard.kit.filters import call_parameters
+from workers.language.nearest_memories import nearest
 
 from .filters import MEMORIES, SEARCH
 
@@ -45,6 +46,10 @@ class MemoryList(Shape):
 
     results: list[MemoryRow]
     next_cursor: UUID | None
+    words_alone: Annotated[
+        str | None,
+        Field(description="Why a search found words and not meaning, where it should have."),
+    ] = None
 
 
 @translated()
@@ -63,8 +68,10 @@ def list_memories(
     if words:
         if after is not None:
             raise Invalid("cursor", "is not for a search by words, which has one page")
-        best = queries.search_memories(words, where, limit=min(limit, FOUND_MAX), **seen)
-        return MemoryList(results=best, next_cursor=None)
+        near = nearest(words, workspace=actor.workspace)
+        seen |= {"limit": min(limit, FOUND_MAX), "near": near.refs}
+        best = queries.search_memories(words, where, **seen)
+        return MemoryList(results=best, next_cursor=None, words_alone=near.why or None)
     try:
         rows_read = queries.memories(where, after=after, limit=limit + 1, **seen)
     except InvalidValue as error:

@@ -34,6 +34,7 @@ from ..authoring.errors import StepFailed
 from ..authoring.frozen import plain
 from ..authoring.graph import Tool
 from ..authoring.memories import Memory, MemoryRef
+from ..language.nearest_memories import near_thread
 from ..step.advice import check_seconds, storable
 from ..step.memories import author_of, person_of
 from .signals import Signals
@@ -119,6 +120,7 @@ class Memories(Signals):
     ) -> list[Memory]:
         """Search what is known: the `k` best memories with words of the query, recorded.
 
+        With an embedding model (GATEPOST_EMBEDDINGS) also those that are near to it in meaning.
         Reads what threads like this one, its agent, its person and the workspace remember, or only
         some `scopes` and `kinds`. An empty query answers the newest. A text that came from outside
         is marked so: show it to a model as data.
@@ -142,17 +144,23 @@ class Memories(Signals):
         storable(args, "What is recalled")
         self._refuse_hidden(query, "What is recalled")
 
+        more: dict[str, Any] = {}
+
         def read(_: NewActivity) -> list[dict[str, Any]]:
-            return self._step.ledger.recall(
+            refs, why = self._step.ledger.recall(
                 work,
                 query,
                 scopes=args["scopes"],
                 kinds=args["kinds"],
                 person=person_of(work) if person is None else person,
                 limit=k,
+                near=near_thread,
             )
+            if why:
+                more["words_alone"] = why
+            return refs
 
-        answer = self._recorded_call(RECALL, args, key, read)
+        answer = self._recorded_call(RECALL, args, key, read, more)
         return self._memories(answer if isinstance(answer, list) else [answer])
 
     def memory(self, ref: MemoryRef | Mapping[str, Any]) -> Memory:
@@ -214,9 +222,14 @@ class Memories(Signals):
     # ---- how they are recorded -------------------------------------------------------------------
 
     def _recorded_call(
-        self, name: str, args: Any, key: str | None, call: Callable[[NewActivity], Any]
+        self,
+        name: str,
+        args: Any,
+        key: str | None,
+        call: Callable[[NewActivity], Any],
+        notes: Mapping[str, Any] = {},
     ) -> Any:
-        """The result recorded at this position, else that of `call`, recorded now.
+        """The result recorded at this position, else that of `call`, recorded now with `notes`.
 
         What `call` reads or writes may stand before the record does: repeated, it must find it.
         """
@@ -234,7 +247,7 @@ class Memories(Signals):
         result = call(activity)
         self._step.heartbeat.check()
         # A fork or a step that is taken once more finds another memory: it asks anew.
-        more = {"knows_more": True}
+        more = {"knows_more": True, **notes}
         events = self._step.take_events()
         self._step.ledger.record(
             self._step.work, activity, result=result, usage=more, events=events

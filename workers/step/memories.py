@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -13,6 +13,9 @@ from checkpoints.records import Work
 
 # {(memory, revision): (the row as it is now, text and metadata of that revision)}.
 type Texts = dict[tuple[UUID, int], tuple[MemoryRow, str, dict[str, Any]]]
+
+# ((memory, revision) near to a text in meaning, the nearest first; why they were not looked for).
+type Near = Callable[[str, Reach], tuple[Sequence[tuple[UUID, int]], str]]
 
 
 def author_of(work: Work) -> str:
@@ -39,7 +42,8 @@ class MemoryLedger(Protocol):
         kinds: Collection[Kind],
         person: str,
         limit: int,
-    ) -> list[dict[str, Any]]: ...
+        near: Near,
+    ) -> tuple[list[dict[str, Any]], str]: ...
     def memory_item(
         self, work: Work, namespace: str, key: str, scope: Scope, owner: str
     ) -> MemoryRow | None: ...
@@ -77,10 +81,12 @@ class Memories:
         kinds: Collection[Kind],
         person: str,
         limit: int,
-    ) -> list[dict[str, Any]]:
-        """References to what the thread can know about something, the best first."""
+        near: Near,
+    ) -> tuple[list[dict[str, Any]], str]:
+        """(references to what the thread can know, the best first; why words alone found them)."""
         reach = Reach(work.workspace, work.thread, work.agent, person, scopes, kinds)
-        return [row.ref for row, _ in queries.recall(words, reach, limit=limit)]
+        refs, why = near(words, reach)
+        return [row.ref for row, _ in queries.recall(words, reach, limit=limit, near=refs)], why
 
     def memory_item(
         self, work: Work, namespace: str, key: str, scope: Scope, owner: str

@@ -1,4 +1,8 @@
--- remember -- A new memory, unless its key is there or its thread has another lease.
+-- xid -- The number of this transaction.
+pg_current_xact_id()::text::bigint
+
+-- remember -- A new memory, unless its key is there or its thread has another lease. Its vector waits.
+WITH kept AS (
 INSERT INTO gp_memory (id, workspace_id, scope, owner, kind, text, metadata, salt, outside, source,
   thread_id, branch, step, node, key, author, expires_at)
 SELECT %(id)s::uuid, %(workspace)s::uuid, %(scope)s::varchar, %(owner)s::varchar, %(kind)s::varchar,
@@ -8,6 +12,8 @@ SELECT %(id)s::uuid, %(workspace)s::uuid, %(scope)s::varchar, %(owner)s::varchar
 WHERE %(lease)s::uuid IS NULL OR EXISTS (SELECT 1 FROM gp_thread th
   WHERE th.id = %(thread)s::uuid AND th.lease_token = %(lease)s::uuid)
 ON CONFLICT (workspace_id, key) WHERE key IS NOT NULL DO NOTHING
+RETURNING id, workspace_id)
+INSERT INTO gp_memory_vector (memory_id, workspace_id, xid) SELECT id, workspace_id, {xid} FROM kept
 
 -- leased -- Whether a thread has this lease.
 SELECT th.id FROM gp_thread th WHERE th.id = %s::uuid AND th.lease_token = %s::uuid
@@ -18,16 +24,24 @@ SELECT m.id, m.revision, m.workspace_id, m.text, m.metadata,
   coalesce(nullif(m.revised_by, ''), m.author), coalesce(m.revised_at, m.created_at)
 FROM gp_memory m WHERE m.id = %s::uuid
 
--- correct -- Another text of a memory.
+-- correct -- Another text of a memory; its vector waits.
+WITH corrected AS (
 UPDATE gp_memory m SET text = %(text)s::text, metadata = %(metadata)s::jsonb, salt = %(salt)s::bytea,
   revision = m.revision + 1, revised_at = clock_timestamp(), revised_by = %(actor)s::varchar
 WHERE m.id = %(id)s::uuid AND m.gone_at IS NULL
+RETURNING m.id, m.revision)
+UPDATE gp_memory_vector v SET revision = corrected.revision, vector = NULL, model = '',
+  stored_in = '', xid = {xid}
+FROM corrected WHERE v.memory_id = corrected.id
 
--- forget -- No text any more, and why.
+-- forget -- No text and no vector any more, and why.
+WITH forgotten AS (
 UPDATE gp_memory m SET text = '', metadata = '{}', salt = '', gone_at = clock_timestamp(),
   gone_by = %(actor)s::varchar, gone_reason = %(reason)s::text
 WHERE m.id = ANY(%(ids)s::uuid[]) AND m.workspace_id = %(workspace)s::uuid AND m.gone_at IS NULL
-RETURNING m.id
+RETURNING m.id)
+UPDATE gp_memory_vector v SET gone = true, vector = NULL, model = '', stored_in = '', xid = {xid}
+FROM forgotten WHERE v.memory_id = forgotten.id RETURNING v.memory_id AS id
 
 -- held -- Those of these memories that came from a thread with a legal hold.
 SELECT m.id FROM gp_memory m JOIN gp_hold h ON h.lifted_at IS NULL AND h.workspace_id = m.workspace_id

@@ -57,6 +57,7 @@ DERIVED: Final[dict[str, dict[str, str]]] = {
     },
     "gp_keyframe": {"*": "a cache of states; compared with the deltas, and may be deleted"},
     "gp_indexed_event": {"*": "words of the log by their hashes, made anew from it by a command"},
+    "gp_memory_vector": {"*": "made anew from the texts of memories, by an embedding model"},
     "gp_artifact": _all("sha256 size", "the bytes of the file are hashed again"),
     "auth_group": {"name": "the teams of each user, by their names, are on record"},
     "auth_user_groups": {"*": "the teams of each user, by their names, are on record"},

@@ -33,6 +33,7 @@ HOST = {
     "verify": "computes again, and notes what came out as the command's",
     "anchor": "reads every workspace's log",
     "index": "reads every workspace's log, and fills what is derived from it",
+    "vectors": "counts, and fills a store with what no person reads",
     "encryption new-key": "stores nothing",
     "encryption status": "counts, and shows no secret",
     "encryption rotate": "needs the keys, which are in the environment of whoever starts it",

@@ -34,5 +34,7 @@ def test_an_agent_has_a_memory(
         {
             "tool ==": "a policy: tests/unit/workers/node/test_memories.py holds by it",
             '{"$item"': "metadata: tests/unit/dashboard/memories/test_memory_pages.py puts by them",
+            "GATEPOST_": "a setting: tests/unit/workers/slot/test_vectors.py has a server for it",
+            "./manage.py vectors": "tests/unit/dashboard/memories/test_vectors.py fills a store",
         }
     )

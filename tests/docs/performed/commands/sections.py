@@ -235,6 +235,12 @@ SECTIONS: dict[str, Section] = {
             "memories forget-after": lambda w: {"THREAD": w.ended, "CHECKPOINT": w.first},
         }
     ),
+    "vectors": Section(
+        who="",
+        left_out={
+            "vectors": "asks an embedding server: tests/unit/dashboard/memories/test_vectors.py"
+        },
+    ),
     "device": Section(names={"": of("ID", lambda w: w.device)}),
     "deputy": Section(
         who="manager",

@@ -118,10 +118,16 @@ def filled(cast: Cast) -> Filled:
         "CASE WHEN n %% 50 = 0 THEN now() END FROM generate_series(1, %s) n",
         (cast.workspace, MEMORIES),
     )
+    rows(
+        "INSERT INTO gp_memory_vector (memory_id, workspace_id, model, xid, stored_in) "
+        "SELECT id, workspace_id, CASE WHEN expires_at IS NULL THEN 'a' ELSE '' END, "
+        "row_number() OVER (), CASE WHEN thread_id IS NULL THEN 'a' ELSE '' END FROM gp_memory"
+    )
     _add_retries(thread)
     rows("SET LOCAL session_replication_role = DEFAULT")
     rows("ANALYZE gp_event, gp_delivery, gp_child, gp_approval, gp_stuck, gp_incident_thread")
     rows("ANALYZE gp_memory")
+    rows("ANALYZE gp_memory_vector")
     make_agent("searching", channels={"order": {"reducer": "last_value", "searchable": True}})
     Budget.objects.create(
         workspace_id=cast.workspace, scope="workspace", max_tokens=1, at_full="stop"
@@ -246,6 +252,11 @@ STATEMENTS: Mapping[str, Statement] = {
     ),
     "gp_memory_search": page("/memories/?q=nobody"),
     "gp_memory_thread": lambda there: queries.remembered_after(there.thread, branch=0, step=1),
+    "gp_memory_vector_feed": lambda there: queries.changed_vectors(
+        there.workspace, "a", since=10**9
+    ),
+    "gp_memory_vector_model": lambda _: queries.waiting_texts("a", limit=32),
+    "gp_memory_vector_store": lambda _: queries.unsent_vectors("a", "a", limit=500),
     # The index of the history, and questions about it.
     "gp_indexed_event_words": lambda there: passages.find(
         ["nobody"], passages.Scope(there.workspace), limit=10
