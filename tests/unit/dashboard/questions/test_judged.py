@@ -1,4 +1,4 @@
-"""The judged questions: how many are answered right, and that nothing else is answered.
+"""The judged questions: how many are answered right, from which event, and nothing else.
 
 `judged.json` has a row for each: the thread of `stories.py` that it is about, the question, and a
 part of the answer as it stands in the event; null where the record has none.
@@ -10,10 +10,13 @@ import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from checkpoints import queries
+from checkpoints.payloads import opened
+from dashboard.identity.people import people
 from dashboard.kit.action import read
 from dashboard.questions.ask import ASK_RECORD, AskRecord
 from tests.support.cast import Cast
@@ -22,17 +25,29 @@ from tests.unit.dashboard.questions.stories import Stories
 JUDGED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("judged.json").read_text())
 PAGE = Path(__file__).parents[4] / "docs/howto/ask-the-record.md"
 RIGHT_LEAST = 0.9
+# Words of an answer that stand in the record as something else.
+WORDED = {"approved": '"verdict": "approve"', "yes": "true"}
 
 
-def recorded(thread: Any, seq: int) -> str:
+def recorded(cast: Cast, thread: UUID, seq: int) -> str:
     """All that an event records and names, as the log has it; read past the product's passages."""
     (event,) = queries.events_after(thread, seq - 1, limit=1)
-    parts: list[Any] = [event.kind, event.actor, event.data]
+    parts: list[Any] = [event.kind, event.actor, event.data, people([event.actor])]
     if ident := event.data.get("activity"):
         parts += [[a.args, a.result] for a in queries.activities(thread) if str(a.id) == ident]
     if ident := event.data.get("checkpoint"):
-        parts += [c.delta for c in queries.checkpoints(thread).rows if str(c.id) == ident]
+        first = ident["checkpoint"] if isinstance(ident, dict) else ident
+        parts.append(queries.checkpoint(thread, UUID(first)).delta)
+    if event.kind == "artifact.stored":
+        with opened(queries.artifact(event.data["sha256"], workspace=cast.workspace)) as file:
+            parts.append(file.read().decode())
     return json.dumps(parts, ensure_ascii=False, default=str)
+
+
+def tells(record: str, answer: str) -> bool:
+    """Return whether an event tells an answer: as it stands, or its words where it was composed."""
+    words = (WORDED.get(word, word) for word in answer.split())
+    return answer in record or all(word in record for word in words)
 
 
 @pytest.mark.slow
@@ -46,6 +61,7 @@ def test_the_judged_questions(
     right: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     wrong: list[tuple[Any, ...]] = []
+    unfounded: list[tuple[Any, ...]] = []
     for row in JUDGED:
         about, expected = row["about"], row["answer"]
         body = {"question": row["question"], "thread": str(stories.threads[about])}
@@ -57,9 +73,16 @@ def test_the_judged_questions(
         if not is_right:
             wrong.append((about, row["question"], expected, texts, result.missing))
         right[kind] += is_right
+        if expected is None or not is_right:
+            continue
+        source = result.sentences[0]
+        assert str(source.thread) == body["thread"]
+        if not tells(recorded(cast, source.thread, source.seq), expected):
+            unfounded.append((row["question"], expected, source.kind, source.seq))
     for one in wrong:
         print(*one, sep=" | ")
     print({kind: (right[kind], n) for kind, n in counts.items()})
+    assert unfounded == []
     answerable = [kind for kind in counts if "not in" not in kind]
     assert sum(counts.values()) == 100
     assert sum(counts[kind] for kind in answerable) == 75
