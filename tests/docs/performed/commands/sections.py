@@ -238,7 +238,7 @@ SECTIONS: dict[str, Section] = {
     "vectors": Section(
         who="",
         left_out={
-            "vectors": "asks an embedding server: tests/unit/dashboard/memories/test_vectors.py"
+            "./manage.py vectors": "asks a server: tests/unit/dashboard/memories/test_vectors.py"
         },
     ),
     "device": Section(names={"": of("ID", lambda w: w.device)}),
