@@ -434,11 +434,12 @@ COLLECTED = env("GATEPOST_STATIC", default="")
 STATIC_ROOT = Path(COLLECTED) if COLLECTED else DATA / "static"
 SERVESTATIC_USE_FINDERS = not COLLECTED
 FILES = env("GATEPOST_FILES", default="")
+GATEPOST_STORAGE_KEY = value("GATEPOST_STORAGE_KEY")
 GATEPOST_STORAGE_SECRET = value("GATEPOST_STORAGE_SECRET")
 STORAGES = {
     "default": storage.files(
         env("GATEPOST_STORAGE", default=""),
-        key=value("GATEPOST_STORAGE_KEY"),
+        key=GATEPOST_STORAGE_KEY,
         secret=GATEPOST_STORAGE_SECRET,
         folder=FILES,
     ),

@@ -1,4 +1,4 @@
-"""Where files lie, from GATEPOST_STORAGE: a folder, or a bucket of a server that speaks S3.
+"""The place of files, from GATEPOST_STORAGE: a folder, or a bucket of a server that speaks S3.
 
 s3://bucket                                          Amazon S3, credentials as its clients find them
 s3://bucket/prefix?endpoint=https://host:9000        a server of your own

@@ -306,6 +306,9 @@ SECTIONS: dict[str, Section] = {
         names={"": FLIGHTS},
         codes={"doctor": 1, "doctor demo-flights": 0},  # no worker is running
     ),
+    "copy_files": Section(
+        left_out={"./manage.py copy_files": "tests/unit/dashboard/operate/test_copy_files.py"}
+    ),
     "encryption": Section(who=""),
     "sbom, advisories": Section(who="", left_out={"./manage.py advisories --refresh": NETWORK}),
     "verify, anchor": Section(

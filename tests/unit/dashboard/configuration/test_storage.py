@@ -91,7 +91,7 @@ PAGE = (ROOT / "docs/howto/object-storage.md").read_text()
 
 def test_the_variables_of_the_page_are_read_as_it_says() -> None:
     """docs/howto/object-storage.md: names, the address, and what each part of it means."""
-    (block,) = re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S)
+    block, copy = re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S)
     variables = dict(re.findall(r"^export (\w+)='?(.*?)'?$", block, re.M))
     assert variables.keys() == {
         "GATEPOST_STORAGE",
@@ -99,6 +99,7 @@ def test_the_variables_of_the_page_are_read_as_it_says() -> None:
         "GATEPOST_STORAGE_SECRET_FILE",
     }
     options = storage.bucket(variables["GATEPOST_STORAGE"])
+    assert variables["GATEPOST_STORAGE"] in copy, "the same bucket is copied to"
     assert (options["bucket_name"], options["location"]) == ("gatepost-files", "production")
     assert options["endpoint_url"] == "https://minio.example.com:9000"
     for name in storage.OPTIONS:

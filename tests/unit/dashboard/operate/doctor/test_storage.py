@@ -68,8 +68,10 @@ def test_wrong_bytes_and_no_bucket(server: FaultyServer) -> None:
         assert one.value == "a file can't be written: The bucket is not there"
 
 
-def test_a_folder_is_no_subject_of_it() -> None:
-    assert list(storage.answers(Seen())) == list(storage.wire(Seen())) == []
+def test_a_folder_is_said_to_be_one() -> None:
+    (one,) = storage.answers(Seen())
+    assert (one.level, one.value) == ("ok", "a folder")
+    assert [f.level for f in storage.wire(Seen())] == ["ok"]
 
 
 @pytest.mark.parametrize(
@@ -83,4 +85,4 @@ def test_a_folder_is_no_subject_of_it() -> None:
 def test_files_that_cross_a_network_unencrypted_are_a_warning(url: str, warned: bool) -> None:
     with chosen(url):
         findings = list(storage.wire(Seen()))
-    assert [f.level for f in findings] == (["warning"] if warned else [])
+    assert [f.level for f in findings] == ["warning" if warned else "ok"]
