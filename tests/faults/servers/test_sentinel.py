@@ -28,7 +28,7 @@ from dashboard.wire.valkey import async_client, client, sentinels_of
 from tests.faults.bench import wait_until
 from tests.faults.embedded.helpers import free_port
 
-pytestmark = [pytest.mark.nightly, pytest.mark.hazard]
+pytestmark = [pytest.mark.nightly, pytest.mark.hazard, pytest.mark.requirement("A09")]
 PASSWORD = "p@ss/word"
 TILT = 30
 """Seconds for which a sentinel that was held up does nothing but watch."""

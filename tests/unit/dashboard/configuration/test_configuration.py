@@ -29,6 +29,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"{name}_FILE", raising=False)
 
 
+@pytest.mark.requirement("A09")
 def test_hosts_tls_and_failover_reach_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(
         "DATABASE_URL",
