@@ -20,7 +20,7 @@ from dashboard.wording.text import size
 
 
 class CopiedFiles(BaseModel):
-    """How many files were sent, how many lay there already, and which are damaged here."""
+    """Counts of files that were sent or lay there already, and the names of those damaged here."""
 
     sent: int
     there: int
