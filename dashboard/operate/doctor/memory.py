@@ -11,7 +11,7 @@ from checkpoints.vectors import configured
 from checkpoints.vectors.stores import VectorsAway
 from workers.language.embeddings import NotEmbedded, embed, model_name
 
-from .findings import Finding, Seen, ok, warning, wrong
+from .findings import Finding, Seen, note, ok, warning, wrong
 
 NAME = "vectors of memories"
 SECONDS = 5.0
@@ -21,6 +21,7 @@ def vectors(_seen: Seen) -> Iterator[Finding]:
     """Memories are found by meaning where the settings name a model."""
     model = model_name()
     if not model:
+        yield note(NAME, "none: memories are found by words", "docs/howto/memory.md says how.")
         return
     words = "Until then memories are found by their words."
     try:

@@ -88,7 +88,8 @@ def test_without_a_model_nothing_is_said(settings: Any, cast: Cast, operator: Cl
     assert "words alone" not in page
     assert "found by their words only" not in page
     assert b"gatepost_memories" not in exposition()
-    assert list(check.vectors(None)) == []  # type: ignore[arg-type]
+    (finding,) = check.vectors(None)  # type: ignore[arg-type]
+    assert finding.value == "none: memories are found by words"
 
 
 def test_doctor_and_metrics_count_what_waits(
