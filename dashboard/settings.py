@@ -124,6 +124,8 @@ GATEPOST_POOL            connections of a web process (16)
 GATEPOST_CACHE_MEGABYTES no result is cached across threads while Valkey uses more (256)
 GATEPOST_PASSWORD_SLOTS  passwords that a web process hashes together; others wait, many are turned
                          away for some seconds (half of the processors)
+GATEPOST_STORAGE_PRICE   dollars for a GB of the database a month, for the overview (0.115: gp3 of
+                         Amazon RDS for PostgreSQL in us-east-1, June 2026)
 GATEPOST_PREPARE         false behind a PgBouncer that keeps no prepared statements (default true)
 GATEPOST_STATIC          folder of collected static files (default: not collected)
 GATEPOST_PULSE           file that a worker touches with each sign of life (default none)
@@ -132,6 +134,7 @@ GATEPOST_LOG_LEVEL, GATEPOST_LOG_FORMAT (console | json)
 """
 
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import environ
@@ -179,6 +182,7 @@ GATEPOST_STREAM_SECONDS = env.float("GATEPOST_STREAM_SECONDS", default=3600.0)
 GATEPOST_RECHECK_SECONDS = env.float("GATEPOST_RECHECK_SECONDS", default=8.0)
 GATEPOST_LEASE_SECONDS = env.float("GATEPOST_LEASE_SECONDS", default=15.0)
 GATEPOST_CALL_RESERVE = env.str("GATEPOST_CALL_RESERVE", default="0.05")
+GATEPOST_STORAGE_PRICE = Decimal(env("GATEPOST_STORAGE_PRICE", default="0.115"))
 GATEPOST_SWEEP_SECONDS = env.float("GATEPOST_SWEEP_SECONDS", default=2.0)
 GATEPOST_SLICE_SECONDS = env.float("GATEPOST_SLICE_SECONDS", default=30.0)
 GATEPOST_ANSWER_SECONDS = env.float("GATEPOST_ANSWER_SECONDS", default=32.0)

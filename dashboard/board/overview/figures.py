@@ -7,9 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from checkpoints import queries
-
-from . import money, work
+from . import money, storage, work
 from .behind import term, threads_at_work
 from .figure import Figure
 from .reads import Overview
@@ -26,6 +24,7 @@ FIGURES: Final[dict[str, Callable[[Overview], Figure]]] = {
     "teams": money.teams,
     "reviewers": work.reviewers,
     "saved": work.saved,
+    "storage": storage.storage,
 }
 
 
@@ -52,7 +51,7 @@ def figure(look: Overview, name: str) -> Figure:
 
 def all_figures(look: Overview) -> list[Figure]:
     """All of them, by at most seven statements in all; each row leads to the threads behind it."""
-    figures, now = [make(look) for make in FIGURES.values()], queries.clock()
+    figures, now = [make(look) for make in FIGURES.values()], look.sizes.at
     return [_linked(one, tuple(_links(look, one, now))) for one in figures]
 
 
@@ -70,6 +69,8 @@ def _linked(figure: Figure, links: tuple[str, ...]) -> Figure:
 
 def _links(look: Overview, figure: Figure, now: float) -> list[str]:
     period = look.period
+    if figure.name == "storage":
+        return [""] * len(figure.rows)  # of all threads, whenever they worked
     of_agent = term("agent", look.agent)
     if figure.columns[0] is work.TIME:
         step = timedelta(hours=1) if figure.hours else timedelta(days=1)

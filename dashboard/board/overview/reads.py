@@ -15,6 +15,7 @@ from checkpoints import queries
 from checkpoints.durabilities import HOT
 from checkpoints.hot.streams import HotStoreAway
 from checkpoints.queries import AgentLag, BudgetStanding, FigureRow, LoadRow
+from checkpoints.queries.installation.table_sizes import TableSizes, table_sizes
 from checkpoints.views import AgentRow
 from dashboard.identity.people import people
 
@@ -98,6 +99,11 @@ class Overview:
             return None
         mine = [one for one in lags if one.workspace == self.workspace]
         return [one for one in mine if self.agent in ("", one.agent)]
+
+    @cached_property
+    def sizes(self) -> TableSizes:
+        """Sizes of the tables of the installation, and when they were read."""
+        return table_sizes(workspace=self.workspace)
 
     @cached_property
     def slots(self) -> int:
