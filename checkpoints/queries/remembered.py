@@ -2,7 +2,7 @@
 
 A search ranks the newest HITS_RANKED that have a word of the question: ranking reads each of them,
 and common words are everywhere (ADR 110). Where the nearest in meaning are known as well, the ranks
-of both lists are added up (reciprocal rank fusion, ADR 113).
+of both lists are added up (reciprocal rank fusion, ADR 112).
 """
 
 from __future__ import annotations

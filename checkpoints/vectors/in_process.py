@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
-# Two threads over such small blocks wait for each other (ADR 113); read when numpy is loaded.
+# Two threads over such small blocks wait for each other (ADR 112); read when numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
