@@ -37,7 +37,7 @@ from ..language.conversations import ask_in_conversation
 from ..step import answer_notes, token_stream
 from ..step.advice import EVENT_BYTES, check_activity, storable
 from ..step.answers import sha_of
-from ..step.guard import fetched
+from ..step.guard import unguarded_file
 from ..step.secret_values import read_secret
 from ..step.swallowed_stops import notes_stops
 from .cursors import check_cursor
@@ -433,7 +433,7 @@ class Context(MemoryItems):
 
     def open_artifact(self, ref: Mapping[str, Any]) -> IO[bytes]:
         """The bytes behind a reference, as a binary file."""
-        return fetched(self._step.ledger.open_artifact(self._step.work, sha_of(ref)))
+        return unguarded_file(self._step.ledger.open_artifact(self._step.work, sha_of(ref)))
 
     def artifact_path(self, ref: Mapping[str, Any]) -> Path:
         """The path of the file on this machine; read only."""

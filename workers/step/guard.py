@@ -209,7 +209,7 @@ class _Fetched(io.RawIOBase):
         super().close()
 
 
-def fetched(file: IO[bytes]) -> io.BufferedReader:
+def unguarded_file(file: IO[bytes]) -> io.BufferedReader:
     """The same file for code of a node: its storage may be a server, asked while it is read."""
     return io.BufferedReader(_Fetched(file), _FETCHED_BYTES)
 
