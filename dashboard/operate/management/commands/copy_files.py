@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.conf import settings
 from django.core.files.storage import default_storage, storages
 from django.core.management.base import CommandParser
-from pydantic import BaseModel
 
 from dashboard.configuration import storage
 from dashboard.configuration.sources import Misconfigured
@@ -17,15 +16,6 @@ from dashboard.kit.terminal.console import (
 )
 from dashboard.operate.file_copies import Copied, copy_files
 from dashboard.wording.text import size
-
-
-class CopiedFiles(BaseModel):
-    """Counts of files that were sent or lay there already, and the names of those damaged here."""
-
-    sent: int
-    there: int
-    bytes: int
-    damaged: list[str]
 
 
 class Command(TerminalCommand):
@@ -62,10 +52,9 @@ class Command(TerminalCommand):
         for n, _ in enumerate(copy_files(default_storage, target, counts), 1):
             if n % 1_000 == 0:
                 self.say(f"{n:,} so far ...")
-        answer = CopiedFiles(**vars(counts))
         rows = [("sent", f"{counts.sent:,}"), ("bytes", size(counts.bytes))]
         rows.append(("there already", f"{counts.there:,}"))
-        self.show(answer, facts("", [*rows, *(("damaged", name) for name in counts.damaged)]))
+        self.show(counts, facts("", [*rows, *(("damaged", name) for name in counts.damaged)]))
         if counts.damaged:
             self.say("Damaged files were not copied. `verify` says which threads need them.")
             raise SystemExit(1)
