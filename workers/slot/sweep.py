@@ -62,7 +62,7 @@ _incident_turns = IncidentTurns()
 TURNS_TO_REST, PARTS_EVERY = 10, 5
 _figures_turn, _decisions_turn = store.Turn(seconds=10), store.Turn(seconds=10)
 _budgets_turn, _hot_store_turn = store.Turn(seconds=30), store.Turn(seconds=30)
-_lag_turn = store.Turn(seconds=10)
+_lag_turn, _wanted_turn = store.Turn(seconds=10), store.Turn(seconds=1)
 
 
 def interval_seconds() -> float:
@@ -91,7 +91,7 @@ def sweep_once(*, owner: str) -> dict[str, int]:
         "reminded": gates.remind_due,
         "stuck": _look_for_stuck,
         "waiting": announce_waiting_work,
-        "wanted": announce_wanted_workers,
+        "wanted": lambda: announce_wanted_workers() if _wanted_turn.is_due() else 0,
         "incidents": _look_for_incidents,
         "figures": lambda: store.fold_due() if _figures_turn.is_due() else 0,
         "decisions": lambda: gates.fold_decisions() if _decisions_turn.is_due() else 0,

@@ -14,6 +14,7 @@ from psycopg import OperationalError
 from dashboard.configuration import timelines
 from dashboard.configuration.timelines import Host, Seen, connect_to_newest, listed_hosts
 
+pytestmark = pytest.mark.requirement("A09")
 HOSTS: list[Host] = [("a", "1"), ("b", "2")]
 
 

@@ -60,7 +60,7 @@ def test_a_new_token_stands_alone_on_stdout(cast: Cast) -> None:
     assert code == 0
     assert match
     assert api(token).get(f"{V1}/threads/").status_code == 200
-    scopes = "read, start, signal, work, memory, control, incidents, views, fork"
+    scopes = "read, start, signal, memory, work, control, incidents, views, fork"
     for words in ("only time", "ci", scopes, "default", match[1]):
         assert words in err
     assert token not in err

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import redis
 
 from checkpoints import leases, store
 from checkpoints.ephemeral import copies
 from checkpoints.errors import ContentAway
+from dashboard.wire.valkey import client
 from tests.unit.checkpoints.builders import make_agent, make_thread, rows
 from tests.unit.workers.graphs import ephemeral
 from workers import shared_page
@@ -23,7 +25,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.requirement("F14")]
 
 
 @pytest.fixture(autouse=True)
-def ended(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[int]:
+def ended(monkeypatch: pytest.MonkeyPatch, settings: Any, hot_store: redis.Redis) -> list[int]:
     """The signals that the worker sent to itself; it serves the queue gatepost, without agents."""
     signals: list[int] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: signals.append(number))
@@ -31,6 +33,9 @@ def ended(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[int]:
     monkeypatch.setattr(loop, "queues", lambda: ["gatepost"])
     monkeypatch.setattr(shared_page, "last_lease", lambda: 0.0)
     settings.GATEPOST_LEASE_SECONDS = 0.1
+    # No message of another test's thread waits: databases end, Valkey stays.
+    with client(settings.REDIS_URL) as valkey:
+        valkey.delete(copies.WAITING)
     return signals
 
 
