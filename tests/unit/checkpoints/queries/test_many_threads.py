@@ -63,12 +63,16 @@ def workspace() -> UUID:
 
 
 def rows_read(read: Callable[[], object]) -> int:
-    """Rows of threads that the statements of `read` take from the table or an index."""
+    """Rows of threads that the statements of `read` take from the table or an index, at least.
+
+    A plan rounds the rows that a filter removes to whole rows a loop: up to half of one each.
+    """
     count = 0.0
     for node in nodes_of(read):
         if node.get("Relation Name") == "gp_thread":
-            each = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-            count += each * node["Actual Loops"]
+            removed, loops = node.get("Rows Removed by Filter", 0), node["Actual Loops"]
+            rounded = 0.5 if removed and loops > 1 else 0
+            count += (node["Actual Rows"] + removed - rounded) * loops
     return round(count)
 
 
