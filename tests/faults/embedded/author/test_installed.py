@@ -22,7 +22,11 @@ PAGES = [page for page in with_code() if page not in BESIDE_OPENAI_AGENTS]
 FOLDERS = [("product", files) for files in folders(PAGES)]
 FOLDERS += [("client", files) for files in folders(sorted(BESIDE_OPENAI_AGENTS))]
 # Scripts that ask a server or take an argument when they begin; tests of their pages run them.
-SCRIPTS = re.compile(r"^(from gatepost_client import reveal|order = sys.argv)", re.MULTILINE)
+SCRIPTS = re.compile(
+    r"^(from gatepost_client import reveal|order = sys.argv"
+    r"|from gatepost_client.langgraph import GatepostStore)",
+    re.MULTILINE,
+)
 
 
 @pytest.fixture(params=FOLDERS, ids=[f"{who}{n}" for n, (who, _) in enumerate(FOLDERS)])
