@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import httpx2
-from django.conf import settings
 
+from checkpoints.limits import optional_setting
 from checkpoints.outbound.addresses import NotCalled
 
 from ..authoring.errors import StepFailed
@@ -44,7 +44,7 @@ class NotEmbedded(Exception):
 
 def model_name() -> str:
     """The model of vectors in full, as the settings name it; "" where there is none."""
-    return str(getattr(settings, SETTING, ""))
+    return str(optional_setting(SETTING, ""))
 
 
 def embed(texts: Sequence[str], *, seconds: float = SECONDS) -> list[bytes]:
