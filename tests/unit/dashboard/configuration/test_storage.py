@@ -96,7 +96,7 @@ def test_the_variables_of_the_page_are_read_as_it_says() -> None:
     assert variables.keys() == {
         "GATEPOST_STORAGE",
         "GATEPOST_STORAGE_KEY",
-        "GATEPOST_STORAGE_SECRET_FILE",
+        "GATEPOST_STORAGE_SECRET",
     }
     options = storage.bucket(variables["GATEPOST_STORAGE"])
     assert variables["GATEPOST_STORAGE"] in copy, "the same bucket is copied to"
