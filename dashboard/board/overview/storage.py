@@ -62,7 +62,7 @@ def _rows(sizes: TableSizes, price: Decimal) -> Iterator[tuple[str, int | None, 
     }
     yield row(ALL, total)
     for name, size in sorted(large.items(), key=lambda one: -one[1]):
-        yield row(name, size)
+        yield row(name.replace("_", " "), size)
     if others := total - sum(large.values()):
         yield row(OTHERS, others)
     if sizes.recent_events:
