@@ -1,4 +1,4 @@
-"""Connections that don't wait without bound for a database that stands still.
+"""Connections that do not wait without bound for a database that stands still.
 
 The server's own time-outs end nothing while the server itself is stopped, and the network layers
 below see a healthy peer.

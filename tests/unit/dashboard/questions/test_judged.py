@@ -44,8 +44,8 @@ def recorded(cast: Cast, thread: UUID, seq: int) -> str:
     return json.dumps(parts, ensure_ascii=False, default=str)
 
 
-def tells(record: str, answer: str) -> bool:
-    """Return whether an event tells an answer: as it stands, or its words where it was composed."""
+def holds_answer(record: str, answer: str) -> bool:
+    """Return whether an event holds an answer: as it stands, or its words where it is composed."""
     words = (WORDED.get(word, word) for word in answer.split())
     return answer in record or all(word in record for word in words)
 
@@ -77,7 +77,7 @@ def test_the_judged_questions(
             continue
         source = result.sentences[0]
         assert str(source.thread) == body["thread"]
-        if not tells(recorded(cast, source.thread, source.seq), expected):
+        if not holds_answer(recorded(cast, source.thread, source.seq), expected):
             unfounded.append((row["question"], expected, source.kind, source.seq))
     for one in wrong:
         print(*one, sep=" | ")
