@@ -17,7 +17,9 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError
+
+from checkpoints.postgres.turns import Turns
 
 from . import delivery, devices, due_deliveries, fan_out
 from .due_deliveries import Claim
@@ -43,21 +45,19 @@ class Sender:
     ) -> None:
         self._slots = slots
         self._inside = turn
+        self._begun = 0  # messages, in the last turn
         self._travelling: dict[UUID, tuple[Claim, float]] = {}  # with the time they began
         self._renewed = self._tidied = time.monotonic()
         self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._turn, name="notify", daemon=True)
+        self._turns = Turns("notify", self._turn, log=log, pause=self._pause, last=self._last_notes)
 
     def start(self) -> None:
         """Begin to turn."""
-        self._thread.start()
+        self._turns.start()
 
     def stop(self) -> None:
         """Begin nothing more; what is on its way a moment longer is noted, the rest comes again."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=1)
+        self._turns.stop()
 
     def turn(self) -> int:
         """Note what arrived, take news, send what is due; how many messages were begun."""
@@ -66,7 +66,7 @@ class Sender:
         while fan_out.spread():
             pass
         begun = 0
-        while len(self._travelling) < self._slots and not self._stop.is_set():
+        while len(self._travelling) < self._slots and not self._turns.is_stopped:
             claimed = due_deliveries.claim()
             if claimed is None:
                 break
@@ -162,41 +162,25 @@ class Sender:
         due_deliveries.note_failure(claimed, error)
 
     def _turn(self) -> None:
-        try:
-            while not self._stop.is_set():
-                try:
-                    with self._inside():
-                        begun = self.turn()
-                        self._tidy()
-                except (DatabaseError, InterfaceError) as error:
-                    log.warning("notify.turn_failed", error=str(error).strip())
-                    connection.close()
-                    begun = 0
-                except Exception:
-                    log.exception("notify.turn_failed")
-                    begun = 0
-                # Something is on its way: its end is noted soon, and makes room for the next.
-                idle = 0.05 if begun or self._travelling else self._pause()
-                self._stop.wait(idle)
-            self._last_notes()
-        finally:
-            connection.close()
+        self._begun = 0
+        with self._inside():
+            self._begun = self.turn()
+            self._tidy()
+
+    def _pause(self) -> float:
+        # Something is on its way: its end is noted soon, and makes room for the next.
+        if self._begun or self._travelling:
+            return 0.05
+        return float(getattr(settings, "GATEPOST_NOTIFY_SECONDS", 1.0))
 
     def _tidy(self) -> None:
         """Once in a while what is long over is dropped."""
         if time.monotonic() - self._tidied > TIDY_SECONDS:
             self._tidied = time.monotonic()
-            while fan_out.prune() and not self._stop.is_set():
+            while fan_out.prune() and not self._turns.is_stopped:
                 pass
 
     def _last_notes(self) -> None:
         until = time.monotonic() + 0.8
-        try:
-            while self._travelling and time.monotonic() < until:
-                self._note(wait=0.1)
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("notify.turn_failed", error=str(error).strip())
-
-    @staticmethod
-    def _pause() -> float:
-        return float(getattr(settings, "GATEPOST_NOTIFY_SECONDS", 1.0))
+        while self._travelling and time.monotonic() < until:
+            self._note(wait=0.1)

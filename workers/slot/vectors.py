@@ -5,16 +5,15 @@ Nothing of it starts where the settings name no embedding model.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import structlog
 from celery.signals import worker_ready, worker_shutdown
-from django.db import DatabaseError, InterfaceError, connection
 
 from checkpoints import queries, store
+from checkpoints.postgres.turns import Turns
 from checkpoints.queries import WaitingText
 from checkpoints.vectors import configured
 from checkpoints.vectors.contents import bring
@@ -44,19 +43,23 @@ class VectorMaker:
         inside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._owner, self._inside = owner, inside
-        self._failures = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._turn_on, name="vectors", daemon=True)
+        self._changed = self._failures = 0
+        self._turns = Turns(
+            "vectors",
+            self._turn,
+            log=log,
+            pause=self._pause,
+            last=self._give_back,
+            failed=self._count_failure,
+        )
 
     def start(self) -> None:
         """Begin to turn."""
-        self._thread.start()
+        self._turns.start()
 
     def stop(self) -> None:
         """Begin no other batch; what was not written is made again by another worker."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=1)
+        self._turns.stop()
 
     def turn(self) -> int:
         """Make one batch and send one, if it is this worker's duty; how many rows changed.
@@ -129,31 +132,25 @@ class VectorMaker:
                 store.mark_stored(rows, store=target.name)
         return len(rows)
 
-    def _turn_on(self) -> None:
+    def _turn(self) -> None:
+        self._changed = 0
         try:
-            while not self._stop.is_set():
-                n = 0
-                try:
-                    n = self.turn()
-                    self._failures = 0
-                except (NotEmbedded, VectorsAway) as error:
-                    self._failures += 1
-                    log.warning("vectors.not_made", why=str(error), failures=self._failures)
-                except (DatabaseError, InterfaceError) as error:
-                    log.warning("vectors.turn_failed", error=str(error).strip())
-                    connection.close()
-                except Exception:
-                    log.exception("vectors.turn_failed")
-                    self._failures += 1
-                self._stop.wait(0 if n else self._pause())
-            with self._inside():
-                store.forget_duty(DUTY, owner=self._owner)
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("vectors.turn_failed", error=str(error).strip())
-        finally:
-            connection.close()
+            self._changed = self.turn()
+            self._failures = 0
+        except (NotEmbedded, VectorsAway) as error:
+            self._count_failure()
+            log.warning("vectors.not_made", why=str(error), failures=self._failures)
+
+    def _count_failure(self) -> None:
+        self._failures += 1
+
+    def _give_back(self) -> None:
+        with self._inside():
+            store.forget_duty(DUTY, owner=self._owner)
 
     def _pause(self) -> float:
+        if self._changed:
+            return 0
         return min(PAUSE_SECONDS * 2.0 ** min(self._failures, 10), LONGEST_PAUSE)
 
 

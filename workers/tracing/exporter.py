@@ -7,17 +7,16 @@ older than LATE_SECONDS as well.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from typing import Final, Protocol
 
 import structlog
-from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from checkpoints import store
+from checkpoints.postgres.turns import Turns
 from checkpoints.queries.installation.event_feed import FeedCursor, FeedEvent, events_after_cursor
 
 from .spans import KINDS, Span, spans_of
@@ -66,20 +65,23 @@ class SpanExporter:
         self._owner = owner
         self._inside = inside
         self._exporter: Exporter | None = None
-        self._failures = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._turn_on, name="spans", daemon=True)
+        self._read = self._failures = 0
+        self._turns = Turns(
+            "spans",
+            self._turn,
+            log=log,
+            pause=self._pause,
+            last=self._give_back,
+            failed=self._count_failure,
+        )
 
     def start(self) -> None:
         """Begin to turn."""
-        self._thread.start()
+        self._turns.start()
 
     def stop(self) -> None:
         """Begin no other batch; one that is not confirmed is exported again by another worker."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=1)
-        if self._exporter is not None and not self._thread.is_alive():
+        if self._turns.stop() and self._exporter is not None:
             self._exporter.close()
 
     def turn(self) -> int:
@@ -112,27 +114,20 @@ class SpanExporter:
         with self._inside():
             store.move_export(NAME, cursor, events[-1].cursor, sent=sent, dropped=dropped)
 
-    def _turn_on(self) -> None:
-        try:
-            while not self._stop.is_set():
-                count = 0
-                try:
-                    count = self.turn()
-                except (DatabaseError, InterfaceError) as error:
-                    log.warning("spans.turn_failed", error=str(error).strip())
-                    connection.close()
-                except Exception:
-                    log.exception("spans.turn_failed")
-                    self._failures += 1
-                self._stop.wait(0 if count == BATCH else self._pause())
-            with self._inside():
-                store.forget_duty(DUTY, owner=self._owner)
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("spans.turn_failed", error=str(error).strip())
-        finally:
-            connection.close()
+    def _turn(self) -> None:
+        self._read = 0
+        self._read = self.turn()
+
+    def _count_failure(self) -> None:
+        self._failures += 1
+
+    def _give_back(self) -> None:
+        with self._inside():
+            store.forget_duty(DUTY, owner=self._owner)
 
     def _pause(self) -> float:
+        if self._read == BATCH:
+            return 0
         # The exponent is bounded: after a thousand failures the power would be no float.
         return min(PAUSE_SECONDS * 2.0 ** min(self._failures, 10), LONGEST_PAUSE)
 

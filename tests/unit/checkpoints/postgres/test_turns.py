@@ -1,0 +1,48 @@
+"""Turns beside the work of a process: no error ends them, and the last part always comes."""
+
+from __future__ import annotations
+
+import queue
+from typing import Any
+
+import pytest
+import structlog
+from django.db import OperationalError
+
+from checkpoints.postgres.turns import Turns
+
+PATIENCE = 30.0
+
+
+@pytest.mark.parametrize("error", [OperationalError("away"), ValueError("a fault of ours"), None])
+def test_no_error_ends_it_and_all_but_those_of_the_database_are_counted(error: Any) -> None:
+    calls: queue.Queue[str] = queue.Queue()
+
+    def turn() -> None:
+        calls.put("turn")
+        if error is not None:
+            raise error
+
+    turns = Turns(
+        "tested",
+        turn,
+        log=structlog.get_logger("gatepost.tested"),
+        pause=lambda: 0.01,
+        last=lambda: calls.put("last"),
+        failed=lambda: calls.put("failed"),
+    )
+    turns.start()
+    cycle = ["turn", "failed"] if isinstance(error, ValueError) else ["turn"]
+    for expected in cycle * 3:
+        assert calls.get(timeout=PATIENCE) == expected
+    assert not turns.is_stopped
+    assert turns.stop()
+    assert turns.is_stopped
+    left = [calls.get_nowait() for _ in range(calls.qsize())]
+    assert left[-1] == "last"
+    assert "last" not in left[:-1]
+
+
+def test_what_never_began_is_stopped_at_once() -> None:
+    turns = Turns("tested", int, log=structlog.get_logger(), pause=float, last=int)
+    assert turns.stop()
