@@ -13,7 +13,7 @@ STOP_SECONDS = 1.0
 
 
 class Turns:
-    """Calls `turn` in a daemon thread, waits `pause()` seconds, and begins again until `stop`.
+    """Repeats `turn` in a daemon thread until `stop`, with `pause()` seconds between two.
 
     No error ends it: one of the database costs the connection, of any other `failed` hears. Both
     are logged as "<name>.turn_failed". `last` is called in the thread once it is stopped.
@@ -32,11 +32,11 @@ class Turns:
         self._name, self._turn, self._pause = name, turn, pause
         self._last, self._failed, self._log = last, failed, log
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._turn_on, name=name, daemon=True)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether no other turn begins."""
+        """True if no other turn begins."""
         return self._stop.is_set()
 
     def start(self) -> None:
@@ -50,7 +50,7 @@ class Turns:
             self._thread.join(timeout=STOP_SECONDS)
         return not self._thread.is_alive()
 
-    def _run(self) -> None:
+    def _turn_on(self) -> None:
         try:
             while not self._stop.is_set():
                 self._attempt(self._turn)
