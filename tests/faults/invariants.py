@@ -23,7 +23,23 @@ ONCE = {
 
 
 def check(case: Case) -> None:
-    """Fail with the first thing that does not hold."""
+    """Fail with the first thing that does not hold, of the record or of what its calls left."""
+    check_record(case)
+    effects = case.effects()
+    for effect in effects:
+        # `name` is where the tools of own_agents leave their lines.
+        keys = set(case.calls(effect.args["name"]))
+        assert effect.idempotency_key in keys or effect.state == "started", effect
+        undone = set(case.calls(f"undo-{effect.args['name']}"))
+        assert undone <= {f"undo:{e.idempotency_key}" for e in effects}, undone
+    named = Counter(e.args["name"] for e in effects)
+    for name, places in named.items():
+        # As many keys as places in the graph's course, whatever the number of calls.
+        assert len(set(case.calls(name))) <= places, f"{name} was called with several keys"
+
+
+def check_record(case: Case) -> None:
+    """Fail with the first thing that does not hold of the thread's record."""
     # The row first: a node that was left behind may be fenced, and say so, while this reads.
     row = case.row()
     events = case.events()
@@ -51,17 +67,6 @@ def check(case: Case) -> None:
 
     effects = case.effects()
     assert len({e.idempotency_key for e in effects}) == len(effects), "two effects share a key"
-    for effect in effects:
-        # `name` is where the tools of own_agents leave their lines.
-        keys = set(case.calls(effect.args["name"]))
-        assert effect.idempotency_key in keys or effect.state == "started", effect
-        undone = set(case.calls(f"undo-{effect.args['name']}"))
-        assert undone <= {f"undo:{e.idempotency_key}" for e in effects}, undone
-    named = Counter(e.args["name"] for e in effects)
-    for name, places in named.items():
-        # As many keys as places in the graph's course, whatever the number of calls.
-        assert len(set(case.calls(name))) <= places, f"{name} was called with several keys"
-
     assert ask(
         "SELECT count(*) FROM gp_thread WHERE id = %s AND ((status = 'running' "
         "AND (lease_token IS NULL OR lease_until < clock_timestamp())) "

@@ -1,4 +1,4 @@
-"""A TCP port in front of a server's unix socket, whose connections can be cut at will."""
+"""A TCP port in front of a server's unix socket: its connections can be cut, or carry nothing."""
 
 from __future__ import annotations
 
@@ -30,16 +30,22 @@ class Line:
 
 @dataclass
 class Proxy:
-    """Passes bytes both ways. `cuts` counts the connections that were cut."""
+    """Passes bytes both ways.
+
+    `cuts` counts the connections that were cut, `parted` what did not get through.
+    """
 
     target: Path
     cuts: int = 0
     swallowed: int = 0
+    parted: int = 0
     _lines: set[Line] = field(default_factory=set)
     _swallow: bool = False
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
+        self._joined = threading.Event()
+        self._joined.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -60,10 +66,24 @@ class Proxy:
         """
         self._swallow = True
 
+    def part(self) -> None:
+        """Let nothing through in either direction, and say so to nobody: a network in two parts."""
+        self._joined.clear()
+
+    def join(self) -> None:
+        """Let all through again, as TCP does: what was sent meanwhile arrives late."""
+        self._joined.set()
+
     def close(self) -> None:
         """No new connections; the old ones are cut."""
         self._listener.close()
         self.cut()
+        self.join()
+
+    def _wait_joined(self) -> None:
+        if not self._joined.is_set():
+            self.parted += 1
+            self._joined.wait()
 
     def _accept(self) -> None:
         while True:
@@ -71,6 +91,7 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            self._wait_joined()
             server = socket.socket(socket.AF_UNIX)
             try:
                 server.connect(str(self.target))
@@ -92,6 +113,7 @@ class Proxy:
                     if mine:
                         self.swallowed += 1
                         break
+                self._wait_joined()
                 goal.sendall(data)
         except OSError:
             pass

@@ -1,0 +1,197 @@
+"""Worker and web hosts that share PostgreSQL, Valkey and a bucket, and no folder.
+
+Each host reaches the two servers through ports of its own, so that it alone can be parted from
+them, and has folders of its own for data, agents and temporary files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+import psycopg
+from django.conf import settings
+from django.core.management import call_command
+from django.test import override_settings
+from pytest_django import DjangoDbBlocker
+
+from dashboard.configuration import storage
+from dashboard.operate.embedded.postgres import Postgres
+from dashboard.operate.embedded.process.folders import folders, prepare
+from dashboard.operate.embedded.valkey import Valkey
+from tests.faults.bench import AGENTS, Worker
+from tests.faults.web import Web
+from tests.support import buckets
+from tests.support.cast import Cast, make_cast
+from tests.support.servers import FAST
+
+from .counter import Counter, counter
+from .own_servers import elsewhere
+from .proxy import Proxy
+
+OF_THIS_RUN = ("GATEPOST_DATABASE", "GATEPOST_FILES", "REDIS_URL")
+
+
+@dataclass
+class Host:
+    """A machine: folders and ways to the servers of its own, and one process of the product."""
+
+    name: str
+    home: Path
+    postgres: Proxy
+    valkey: Proxy
+    environment: dict[str, str]
+    worker: Worker | None = None
+    web: Web | None = None
+
+    def part(self) -> None:
+        """Part it from both servers."""
+        self.postgres.part()
+        self.valkey.part()
+
+    def join(self) -> None:
+        self.postgres.join()
+        self.valkey.join()
+
+    @property
+    def process(self) -> Worker:
+        assert self.worker is not None
+        return self.worker
+
+    @property
+    def address(self) -> str:
+        assert self.web is not None
+        return self.web.address
+
+    def lose(self) -> None:
+        """The machine is gone, with its folders."""
+        self.stop()
+        shutil.rmtree(self.home)
+
+    def stop(self) -> None:
+        for part in (self.worker, self.web):
+            if part is not None:
+                part.kill()
+        self.postgres.close()
+        self.valkey.close()
+
+    def log(self) -> str:
+        """The end of what its process wrote."""
+        logs = [part.log for part in (self.worker, self.web) if part is not None]
+        texts = [log.read_text(errors="replace")[-1500:] for log in logs if log.exists()]
+        return f"{self.name}: {''.join(texts)}\n"
+
+
+@dataclass
+class Hosts:
+    """The hosts, what they share, and the counter that is outside of all."""
+
+    folder: Path
+    postgres: Postgres
+    valkey: Valkey
+    bucket: dict[str, str]
+    counter: Counter
+    cast: Cast
+    all: dict[str, Host] = field(default_factory=dict)
+
+    def host(self, name: str, **more: str) -> Host:
+        """A new host that runs nothing yet."""
+        home = self.folder / name
+        (home / "tmp").mkdir(parents=True)
+        postgres = Proxy(self.postgres.places.run / ".s.PGSQL.5432")
+        valkey = Proxy(self.valkey.places.valkey_socket)
+        environment = {
+            "DATABASE_URL": f"postgresql://gatepost@127.0.0.1:{postgres.port}/gatepost",
+            "REDIS_URL": f"redis://127.0.0.1:{valkey.port}/0",
+            **self.bucket,
+            "GATEPOST_DATA": str(home / "data"),
+            "TMPDIR": str(home / "tmp"),
+            "HOME": str(home),
+            "GATEPOST_SECRET_KEY": settings.SECRET_KEY,
+            # A server that cannot be reached is given up after 5 s here, in place of 32.
+            "GATEPOST_ANSWER_SECONDS": "5",
+            "GATEPOST_AGENTS": "errand_agents",
+            "HOST_NAME": name,
+            "COUNTER_URL": self.counter.url,
+            **more,
+        }
+        self.all[name] = Host(name, home, postgres, valkey, environment)
+        return self.all[name]
+
+    def start_worker(self, name: str, *, slots: int, **more: str) -> Host:
+        made = self.host(name, **more)
+        shutil.copy(AGENTS / "errand_agents.py", made.home)
+        made.worker = Worker(made.home, name, slots=slots, environment=made.environment)
+        return made
+
+    def start_web(self, name: str) -> Host:
+        made = self.host(name)
+        made.web = Web(made.home, **made.environment)
+        return made
+
+    def ask(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:
+        """Rows, beside the product and past the hosts' ways."""
+        with psycopg.connect(self.postgres.address()) as server:
+            return server.execute(sql, params).fetchall()  # type: ignore[arg-type]
+
+    def ready(self, web: Host) -> dict[str, Any]:
+        """What readiness of a web host says; {} while it does not answer."""
+        try:
+            payload: dict[str, Any] = httpx.get(f"{web.address}/readyz", timeout=10).json()
+        except (httpx.TransportError, ValueError):
+            return {}
+        return payload
+
+    def logs(self) -> str:
+        return "".join(host.log() for host in self.all.values())
+
+    def stop(self) -> None:
+        for host in self.all.values():
+            host.stop()
+
+
+@contextmanager
+def own_hosts(blocker: DjangoDbBlocker, folder: Path) -> Iterator[Hosts]:
+    """Servers, a bucket and a counter, and no host yet; this process reads them as well."""
+    home = Path(tempfile.mkdtemp(prefix="gp-hosts-", dir="/tmp"))
+    home.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    data = home / "data"
+    places = folders(data)
+    prepare(places)
+    postgres, valkey = Postgres(places, options=FAST), Valkey(places)
+    with ExitStack() as stack, blocker.unblock():
+        stack.callback(shutil.rmtree, home, ignore_errors=True)
+        for server in (postgres, valkey):
+            server.start()
+            stack.callback(server.stop)
+        (home / "bucket").mkdir()
+        url = stack.enter_context(buckets.seaweedfs(home / "bucket"))
+        buckets.client(url).create_bucket(Bucket=buckets.BUCKET)
+        address = f"s3://{buckets.BUCKET}/team?endpoint={url}"
+        here = storage.files(address, key=buckets.KEY, secret=buckets.SECRET)
+        stack.enter_context(override_settings(STORAGES={**settings.STORAGES, "default": here}))
+        stack.enter_context(patch.dict(os.environ))
+        for name in OF_THIS_RUN:
+            os.environ.pop(name, None)
+        postgres.wait()
+        valkey.wait()
+        postgres.create_database()
+        stack.enter_context(elsewhere(data, places.run))
+        call_command("migrate", verbosity=0)
+        bucket = {
+            "GATEPOST_STORAGE": address,
+            "GATEPOST_STORAGE_KEY": buckets.KEY,
+            "GATEPOST_STORAGE_SECRET": buckets.SECRET,
+        }
+        counted = stack.enter_context(counter())
+        made = Hosts(folder, postgres, valkey, bucket, counted, make_cast())
+        stack.callback(made.stop)
+        yield made
