@@ -131,9 +131,9 @@ def test_every_thread_ends_right_and_none_twice(hosts: Hosts) -> None:
         for web in webs:
             assert web.web is not None
             web.web.wait_ready()
-            for role, found in staff.items():
+            for role, members in staff.items():
                 names = people(web.web, hosts.cast.workspace, role, f"{role}-{web.name}")
-                found += stack.enter_context(names)
+                members += stack.enter_context(names)
         errands = Errands(hosts, staff["operator"], staff["reviewer"])
 
         def held(*by: Host) -> None:
