@@ -33,7 +33,6 @@ from .serializer import JsonSerializer
 
 Scope = Literal["thread", "agent", "person", "workspace"]
 SCOPES: Final = ("thread", "agent", "person", "workspace")
-ITEM: Final = "$item"  # of the metadata of a memory
 _ORDERS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "$gt": gt,
     "$gte": ge,

@@ -9,13 +9,13 @@ from uuid import uuid4
 
 from langgraph.store.base import SearchOp
 
+from ..memory_items import ITEM, list_items
 from ..wire import api
 from ..wire.flow import Flow
 from ..wire.settings import Settings
 from ..wire.transports import Blocking
-from .items import ITEM, ItemStore, Scope, StoredItem
+from .items import ItemStore, Scope, StoredItem
 
-ROWS: Final = "200"
 BEST: Final = "50"  # a search by words has one page
 DELETED: Final = "Deleted from its store."
 
@@ -82,17 +82,7 @@ class GatepostStore(ItemStore):
 
     def _rows(self, scope: Scope, wanted: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         """Memories of a scope that are items, as the API answers them, page by page."""
-        owner = self._owners[scope]
-        query = {"state": "kept", "scope": scope, "limit": ROWS}
-        query |= {scope: owner} if owner else {}
-        query |= {name: value for name, value in wanted.items() if value}
-        cursor: str | None = ""
-        while cursor is not None:
-            page = self._perform(api.list_memories(query | ({"cursor": cursor} if cursor else {})))
-            for row in page["results"]:
-                if ITEM in row["metadata"] and row["owner"] == owner:
-                    yield row
-            cursor = page["next_cursor"]
+        return list_items(self._perform, scope, self._owners[scope], wanted)
 
     def _perform(self, flow: Flow[Any]) -> Any:
         chosen = self._settings or Settings.from_environment()

@@ -6,7 +6,8 @@ Import `Runner` from here, and call it inside of a function with `@controlled`, 
 
 from ..agents import agent as controlled
 from .conversation import Session
+from .memory import MemorySession
 from .recorded import idempotency_key
 from .runs import Runner, control
 
-__all__ = ["Runner", "Session", "control", "controlled", "idempotency_key"]
+__all__ = ["MemorySession", "Runner", "Session", "control", "controlled", "idempotency_key"]

@@ -7,5 +7,6 @@ Add `capabilities=[Gatepost()]` to an agent with a name, and call it inside of a
 from ..agents import agent as controlled
 from .activities import idempotency_key
 from .engine import Gatepost
+from .history import MessageHistory
 
-__all__ = ["Gatepost", "controlled", "idempotency_key"]
+__all__ = ["Gatepost", "MessageHistory", "controlled", "idempotency_key"]

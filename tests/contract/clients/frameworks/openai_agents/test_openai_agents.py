@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 
 from approvals.policies import changes as policies
 from approvals.policies.drafts import Draft
 from checkpoints.queries import default_workspace
+from dashboard.identity import tokens
 from tests.contract.clients.bench import (
     LEASE_SECONDS,
     ROOT,
@@ -232,3 +234,36 @@ def test_a_run_state_is_not_restored_from_an_altered_record(
     assert not lines(tmp_path / "world" / "paid")
     server.operator.post(f"/threads/{thread}/retry/", {})
     assert "Done: receipt for 2000" in start(page, "altered").end()
+
+
+@pytest.fixture
+def memory_token(server: Server) -> str:
+    """A token that may read and write memory."""
+    user = get_user_model().objects.get(username="operator")
+    return tokens.make(user, made_by="user:0", scopes=["read", "memory"])[1]
+
+
+@pytest.mark.requirement("A10")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_session_in_memory_answers_as_the_one_of_the_sdk(
+    server: Server, start: Start, memory_token: str, seed: int
+) -> None:
+    calls = payload(start(HERE / "sessions.py", str(seed), GATEPOST_TOKEN=memory_token).end())
+    assert calls.keys() == {"add", "pop", "clear"}
+    assert sum(calls.values()) == 40
+
+
+@pytest.mark.requirement("A10")
+def test_the_conversation_of_the_page_goes_on_in_another_process(
+    server: Server, start: Start, tmp_path: Path, memory_token: str
+) -> None:
+    (code,) = re.findall(r'^```python title="support.py"\n(.*?)^```', PAGE, re.M | re.S)
+    scripted = code.replace('Agent(name="Support",', 'Agent(name="Support", model=Counting(),')
+    assert scripted != code
+    (tmp_path / "support.py").write_text("from counting import Counting\n" + scripted)
+    answers = [
+        start(tmp_path / "support.py", customer, "When?", GATEPOST_TOKEN=memory_token).end()
+        for customer in ("7", "7", "8")
+    ]
+    # Each answer is the number of items that the model was asked with.
+    assert [one.split()[-1] for one in answers] == ["1", "3", "1"]
