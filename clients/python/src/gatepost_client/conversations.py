@@ -80,7 +80,7 @@ class Conversation:
                 key = f"{addition}.{part}"
                 place = {"namespace": self._namespace, "key": key}
                 of = {"id": addition, "part": part, "parts": len(texts)}
-                body = {"text": text, "scope": self._scope, "owner": self._owner}
+                body: Row = {"text": text, "scope": self._scope, "owner": self._owner}
                 body |= {"kind": "conversation", "metadata": {ITEM: place, ADDITION: of}}
                 perform(api.remember(body | {"key": key}))
             if texts and self._scope == "person" and not self._additions(perform, 1):

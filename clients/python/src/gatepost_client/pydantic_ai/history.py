@@ -29,7 +29,8 @@ class MessageHistory:
 
     def load(self) -> list[ModelMessage]:
         """Read all messages, the oldest first."""
-        return ModelMessagesTypeAdapter.validate_python(self._kept.items())
+        messages: list[ModelMessage] = ModelMessagesTypeAdapter.validate_python(self._kept.items())
+        return messages
 
     def add(self, messages: Sequence[ModelMessage]) -> None:
         """Keep messages after the others: all of them or none."""
