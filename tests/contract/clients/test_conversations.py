@@ -55,10 +55,10 @@ def talk(settings: Callable[..., Settings]) -> Callable[..., Conversation]:
     return make
 
 
-def rows_of(kept: Conversation) -> list[dict[str, Any]]:
+def rows_of(conversation: Conversation) -> list[dict[str, Any]]:
     """All memories of a conversation, also those that are not read."""
-    with kept._connected() as perform:
-        return list(kept._rows(perform))
+    with conversation._connected() as perform:
+        return list(conversation._rows(perform))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_it_is_a_list_whose_answers_may_get_lost(
     monkeypatch.setattr(conversations, "TEXT_MAX", longest)
     lost = lossy(2)
     chance = random.Random(seed)
-    kept, expected, n = talk(f"sweep.{seed} 100%"), list[Any](), 0
+    conversation, expected, n = talk(f"sweep.{seed} 100%"), list[Any](), 0
     for _ in range(30):
         call = chance.choice(
             ["add", "add", "add", "pop", "pop", "items", "clear" if n > 20 else "add"]
@@ -108,15 +108,15 @@ def test_it_is_a_list_whose_answers_may_get_lost(
                 {"n": n + i, "ü": "x" * chance.randrange(30)} for i in range(chance.randrange(6))
             ]
             n += len(new)
-            kept.add(new)
+            conversation.add(new)
             expected += new
         elif call == "pop":
-            assert kept.pop() == (expected.pop() if expected else None)
+            assert conversation.pop() == (expected.pop() if expected else None)
         elif call == "clear":
-            kept.clear()
+            conversation.clear()
             expected.clear()
         limit = chance.choice([None, 0, 1, 3, 7])
-        assert kept.items(limit) == (
+        assert conversation.items(limit) == (
             expected if limit is None else expected[-limit:] if limit else []
         )
     assert {"memories", "correct", "forget"} <= set(lost)
@@ -135,8 +135,8 @@ def test_an_addition_that_stopped_half_way_is_not_there(
     talk: Callable[..., Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversations, "TEXT_MAX", 40)
-    kept = talk("half")
-    kept.add(["before"])
+    conversation = talk("half")
+    conversation.add(["before"])
     perform, calls = Blocking.perform, 0
 
     def third_fails(self: Blocking, flow: Any) -> Any:
@@ -149,23 +149,23 @@ def test_an_addition_that_stopped_half_way_is_not_there(
     with monkeypatch.context() as patched:
         patched.setattr(Blocking, "perform", third_fails)
         with pytest.raises(ConnectionError):
-            kept.add(["x" * 30, "y" * 30, "z" * 30])
-    assert kept.items() == kept.items(5) == ["before"]
-    kept.add(["after"])
-    assert [kept.pop(), kept.pop(), kept.pop()] == ["after", "before", None]
-    kept.clear()
-    assert rows_of(kept) == []
+            conversation.add(["x" * 30, "y" * 30, "z" * 30])
+    assert conversation.items() == conversation.items(5) == ["before"]
+    conversation.add(["after"])
+    assert [conversation.pop(), conversation.pop(), conversation.pop()] == ["after", "before", None]
+    conversation.clear()
+    assert rows_of(conversation) == []
 
 
 def test_what_is_too_long_is_refused_before_anything_is_added(
     talk: Callable[..., Conversation],
 ) -> None:
     assert conversations.TEXT_MAX == TEXT_MAX
-    kept = talk("long")
-    kept.add(["x" * (TEXT_MAX - 4), "y" * (TEXT_MAX - 4)])
+    conversation = talk("long")
+    conversation.add(["x" * (TEXT_MAX - 4), "y" * (TEXT_MAX - 4)])
     with pytest.raises(ValueError, match=r"Item 1 has 100,001 characters as JSON; .* 100,000"):
-        kept.add(["short", "x" * (TEXT_MAX - 3)])
-    assert [len(one) for one in kept.items()] == [TEXT_MAX - 4] * 2
+        conversation.add(["short", "x" * (TEXT_MAX - 3)])
+    assert [len(one) for one in conversation.items()] == [TEXT_MAX - 4] * 2
 
 
 def test_each_item_goes_to_one_of_those_who_remove_at_the_same_time(
@@ -189,28 +189,28 @@ def test_what_is_added_at_the_same_time_is_all_there(talk: Callable[..., Convers
 
 
 def test_more_than_a_page_is_read(talk: Callable[..., Conversation]) -> None:
-    kept = talk("pages")
+    conversation = talk("pages")
     for n in range(45):
-        kept.add([n])
-    assert kept.items() == list(range(45))
-    assert kept.items(41) == list(range(4, 45))
+        conversation.add([n])
+    assert conversation.items() == list(range(45))
+    assert conversation.items(41) == list(range(4, 45))
 
 
 def test_a_text_that_is_no_list_any_more_is_named(
     server: Server, talk: Callable[..., Conversation], settings: Callable[..., Settings]
 ) -> None:
-    kept = talk("corrected")
-    kept.add(["a"])
-    (row,) = rows_of(kept)
+    conversation = talk("corrected")
+    conversation.add(["a"])
+    (row,) = rows_of(conversation)
     change = conversations.api.change_memory(
         row["id"], "correct", {"text": "Not JSON.", "reason": "A test"}
     )
-    with kept._connected() as perform:
+    with conversation._connected() as perform:
         perform(change)
     with pytest.raises(ClientError, match=rf"The memory {row['id']} is no longer a JSON list"):
-        kept.items()
-    kept.clear()
-    assert kept.items() == []
+        conversation.items()
+    conversation.clear()
+    assert conversation.items() == []
 
 
 def test_whose_memory_it_is(settings: Callable[..., Settings]) -> None:
@@ -242,16 +242,16 @@ def test_a_thread_does_not_read_it_unrecorded(
 ) -> None:
     monkeypatch.setenv("GATEPOST_URL", server.url)
     monkeypatch.setenv("GATEPOST_TOKEN", server.token)
-    kept = talk("thread")
+    conversation = talk("thread")
 
     @step
     def read() -> Any:
-        return kept.items()
+        return conversation.items()
 
     @agent("conversing", thread="{name}")
     def main(name: str) -> Any:
         with pytest.raises(NotConfigured, match="not recorded in the thread"):
-            kept.add([name])
+            conversation.add([name])
         return read()
 
     assert main("one") == []
@@ -287,5 +287,5 @@ def test_the_code_of_the_page_continues_a_conversation(
     for question in ("One?", "Two?"):
         assert names["answer"]("7", question, model="test")
     history = MessageHistory("support-7", scope="agent", owner="support", settings=chosen)
-    asked = [part.content for one in history.load() for part in one.parts][::2]
-    assert asked == ["One?", "Two?"]
+    questions = [part.content for one in history.load() for part in one.parts][::2]
+    assert questions == ["One?", "Two?"]

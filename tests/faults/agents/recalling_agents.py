@@ -59,7 +59,7 @@ def work(state: Recalling, ctx: Context) -> dict[str, Any]:
     folders[0] = state.folder
     recalled = ctx.recall(state.word, k=10)
     hold("recalled")
-    kept = ctx.remember(f"The {state.word} was counted.", scope="workspace")
+    own = ctx.remember(f"The {state.word} was counted.", scope="workspace")
     hold("remembered")
-    seen = [one.text or f"Gone: {one.gone}" for one in recalled]
-    return {"seen": sorted(seen), "own": [kept.ref]}
+    texts = [one.text or f"Gone: {one.gone}" for one in recalled]
+    return {"seen": sorted(texts), "own": [own.ref]}

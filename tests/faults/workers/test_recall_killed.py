@@ -91,12 +91,12 @@ def test_struck_around_a_recall(
     assert calls_of(case) == ["memory.recall", "memory.remember"]
 
     own = ask("SELECT id FROM gp_memory WHERE text = %s", f"The {word} was counted.")
-    (kept,) = [ident for (ident,) in own]
-    assert case.state()["own"] == [{"$memory": str(kept), "revision": 1}]
+    (memory,) = [ident for (ident,) in own]
+    assert case.state()["own"] == [{"$memory": str(memory), "revision": 1}]
     (n,) = ask(
         "SELECT count(*) FROM gp_workspace_event WHERE kind = 'memory.remembered' "
         "AND data ->> 'memory' = %s",
-        str(kept),
+        str(memory),
     )[0]
     assert n == 1
     assert case.kinds().count("lease.taken_over") == is_killed

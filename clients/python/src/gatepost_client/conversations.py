@@ -78,10 +78,10 @@ class Conversation:
             # The first part is kept last, and none is read without it.
             for part, text in reversed(list(enumerate(texts))):
                 key = f"{addition}.{part}"
-                place = {"namespace": self._namespace, "key": key}
+                address = {"namespace": self._namespace, "key": key}
                 of = {"id": addition, "part": part, "parts": len(texts)}
                 body: Row = {"text": text, "scope": self._scope, "owner": self._owner}
-                body |= {"kind": "conversation", "metadata": {ITEM: place, ADDITION: of}}
+                body |= {"kind": "conversation", "metadata": {ITEM: address, ADDITION: of}}
                 perform(api.remember(body | {"key": key}))
             if texts and self._scope == "person" and not self._additions(perform, 1):
                 raise ClientError(

@@ -34,26 +34,26 @@ class MemorySession:
     ) -> None:
         self.session_id = session_id
         self.session_settings: Any = session_settings or sdk.SessionSettings()
-        self._kept = Conversation(session_id, scope=scope, owner=owner, settings=settings)
+        self._conversation = Conversation(session_id, scope=scope, owner=owner, settings=settings)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """All items, or the newest ones, oldest first; a negative limit is none."""
         chosen = session_settings.resolve_session_limit(limit, self.session_settings)
         wanted = None if chosen is not None and chosen < 0 else chosen
-        return await _finished(lambda: self._kept.items(wanted))
+        return await _finished(lambda: self._conversation.items(wanted))
 
     async def add_items(self, items: list[Any]) -> None:
         """Add items: all of them or none."""
         values = plain(items)
-        await _finished(lambda: self._kept.add(values))
+        await _finished(lambda: self._conversation.add(values))
 
     async def pop_item(self) -> Any:
         """Remove the newest item and give it; None where there is none."""
-        return await _finished(self._kept.pop)
+        return await _finished(self._conversation.pop)
 
     async def clear_session(self) -> None:
         """Remove all items."""
-        await _finished(self._kept.clear)
+        await _finished(self._conversation.clear)
 
 
 async def _finished(call: Callable[[], T]) -> T:

@@ -25,17 +25,19 @@ class MessageHistory:
         owner: str = "",
         settings: Settings | None = None,
     ) -> None:
-        self._kept = Conversation(name, scope=scope, owner=owner, settings=settings)
+        self._conversation = Conversation(name, scope=scope, owner=owner, settings=settings)
 
     def load(self) -> list[ModelMessage]:
         """Read all messages, the oldest first."""
-        messages: list[ModelMessage] = ModelMessagesTypeAdapter.validate_python(self._kept.items())
+        messages: list[ModelMessage] = ModelMessagesTypeAdapter.validate_python(
+            self._conversation.items()
+        )
         return messages
 
     def add(self, messages: Sequence[ModelMessage]) -> None:
         """Keep messages after the others: all of them or none."""
-        self._kept.add(ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"))
+        self._conversation.add(ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"))
 
     def clear(self) -> None:
         """Delete all messages."""
-        self._kept.clear()
+        self._conversation.clear()
