@@ -47,9 +47,8 @@ def held_after(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return made
 
 
-held: Any = (
-    memories.Memories
-)  # the ledger's part: it has read or kept, and nothing is on record yet
+# Held there, a call has read or written, and nothing is on record yet.
+held: Any = memories.Memories
 held.recall = held_after(held.recall, "read")
 held.remember = held_after(held.remember, "kept")
 
