@@ -130,8 +130,8 @@ def main() -> None:
         return
     refuse_conflicts(command)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-    if command in ("migrate", "up"):
-        # Migrations may take longer than the time-outs of a web request allow.
+    if command in ("migrate", "up", "backup", "restore"):
+        # These may take longer than the time-outs of a web request allow, as the owner of tables.
         os.environ.setdefault("GATEPOST_ROLE", "migrate")
     if command == "up":
         _up()

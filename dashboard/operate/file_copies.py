@@ -36,46 +36,64 @@ class Copied:
     damaged: list[str] = field(default_factory=list)
 
 
-def copy_files(source: Storage, target: Storage, counts: Copied) -> Iterator[str]:
-    """Copy all files, and count; the name of each. Raises ContentAway where a storage fails."""
+@dataclass(frozen=True, slots=True)
+class CopiedFile:
+    """A file that lies in the target now, whether it was sent or lay there."""
+
+    name: str
+    sha256: str
+    bytes: int
+
+
+def copy_files(source: Storage, target: Storage, counts: Copied) -> Iterator[CopiedFile]:
+    """Copy all files, and count; yields each. Raises ContentAway where a storage fails."""
     try:
-        for name in _names(source, ""):
-            _copy(source, target, name, counts)
-            yield name
+        for name in names_in(source):
+            if (copied := _copy(source, target, name, counts)) is not None:
+                yield copied
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ContentAway(f"The copy has stopped: {why}. The same call continues it.") from error
 
 
-def _copy(source: Storage, target: Storage, name: str, counts: Copied) -> None:
-    """Copy one file: read it, compare it, send it, read it again in the target."""
+def _copy(source: Storage, target: Storage, name: str, counts: Copied) -> CopiedFile | None:
+    """Copy one file: read it, compare it, send it, read it again in the target.
+
+    None where it is damaged or gone: a thread has replaced its folder, or was erased.
+    """
     try:
-        digest, size = _digest(source, name)
+        digest, size = digest_of(source, name)
     except FileNotFoundError:
-        return  # a thread has replaced its folder, or was erased
+        return None
     stem = PurePosixPath(name).name.removesuffix(".json")
     if _HASH.fullmatch(stem) and stem != digest:
         counts.damaged.append(name)
-        return
+        return None
     if _has(target, name, digest, size):
         counts.there += 1
-        return
-    with source.open(name, "rb") as file:
+        return CopiedFile(name, digest, size)
+    try:
+        file = source.open(name, "rb")
+    except FileNotFoundError:
+        return None
+    with file:
         target.save(name, File(file))
     if not _has(target, name, digest, size):
         raise OSError(5, f"The target has other bytes of {name}")
     counts.sent += 1
     counts.bytes += size
+    return CopiedFile(name, digest, size)
 
 
 def _has(storage: Storage, name: str, digest: str, size: int) -> bool:
     try:
-        return storage.size(name) == size and _digest(storage, name) == (digest, size)
+        return storage.size(name) == size and digest_of(storage, name) == (digest, size)
     except FileNotFoundError:
         return False
 
 
-def _digest(storage: Storage, name: str) -> tuple[str, int]:
+def digest_of(storage: Storage, name: str) -> tuple[str, int]:
+    """SHA-256 and bytes of a file; raises FileNotFoundError."""
     digest, size = sha256(), 0
     with storage.open(name, "rb") as file:
         while chunk := file.read(BLOCK):
@@ -84,7 +102,7 @@ def _digest(storage: Storage, name: str) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
-def _names(storage: Storage, folder: str) -> Iterator[str]:
+def names_in(storage: Storage, folder: str = "") -> Iterator[str]:
     """All names below a folder; a MANIFEST after what it lists, which makes the rest whole."""
     if _UNFINISHED.fullmatch(folder) or _SECOND_NAMES.fullmatch(folder):
         return
@@ -94,6 +112,6 @@ def _names(storage: Storage, folder: str) -> Iterator[str]:
         return
     above = f"{folder}/" if folder else ""
     for one in sorted(folders):
-        yield from _names(storage, above + one)
+        yield from names_in(storage, above + one)
     for one in sorted(files, key=lambda one: (one == layout.MANIFEST, one)):
         yield above + one

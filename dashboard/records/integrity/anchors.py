@@ -10,16 +10,11 @@ between and an HMAC-SHA256 over every byte before it.
 
 from __future__ import annotations
 
-import hmac
-import json
-import os
-import tempfile
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -29,9 +24,11 @@ from checkpoints.views import HeadRow
 from dashboard.configuration.secret_key import kept_key
 from dashboard.errors import Invalid
 
+from . import sealed_lines
+
 FORM = "gatepost-anchor-1"
 OWNERS = ("workspace", "thread")
-LINE_MAX = 1_000
+KEY_HINT = "GATEPOST_ANCHOR_KEY must be the one it was written with"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +53,25 @@ class Deviation:
 
 def write(path: Path) -> Anchored:
     """Write an anchor of everything; the file appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     counts = dict.fromkeys(OWNERS, 0)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            seal = hmac.new(anchor_key(), digestmod=sha256)
-            at = datetime.now(UTC).isoformat(timespec="seconds")
-            _line(file, seal, {"form": FORM, "at": at})
-            for of in OWNERS:
-                for head in queries.heads(of):
-                    _line(file, seal, _as_json(head))
-                    counts[of] += 1
-            signature = seal.hexdigest()
-            last = {"lines": sum(counts.values()), "signature": signature}
-            file.write(json.dumps(last).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
+
+    def lines() -> Iterator[dict[str, Any]]:
+        for of in OWNERS:
+            for head in queries.heads(of):
+                yield _as_json(head)
+                counts[of] += 1
+
+    begin = {"form": FORM, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    signature = sealed_lines.write(path, anchor_key(), begin, lines())
     return Anchored(path, counts["thread"], counts["workspace"], signature)
 
 
 def deviations(path: Path) -> Iterator[Deviation]:
     """List records that do not continue the anchor; Invalid if the file is not ours or altered."""
     check_signature(path)
-    with path.open("rb") as file:
-        for line in _between(file):
-            if (deviation := deviation_of(json.loads(line))) is not None:
-                yield deviation
+    for line in sealed_lines.between(path):
+        if (deviation := deviation_of(line)) is not None:
+            yield deviation
 
 
 def deviation_of(head: Mapping[str, Any]) -> Deviation | None:
@@ -111,28 +96,9 @@ def _deviates(noted: HeadRow, head: HeadRow | None) -> str:
 
 def check_signature(path: Path) -> str:
     """Return the anchor's time; raises Invalid unless it is whole and signed with our key."""
-    try:
-        with path.open("rb") as file:
-            seal = hmac.new(anchor_key(), digestmod=sha256)
-            first = file.readline(LINE_MAX)
-            seal.update(first)
-            begin = _json(first)
-            if begin.get("form") != FORM:
-                raise Invalid("--anchor", f"{path} is not an anchor of Gatepost")
-            n, line = 0, file.readline(LINE_MAX)
-            while line and b'"signature"' not in line:
-                seal.update(line)
-                n, line = n + 1, file.readline(LINE_MAX)
-            end = _json(line)
-            signed = hmac.compare_digest(str(end.get("signature", "")), seal.hexdigest())
-            if not signed or end.get("lines") != n or file.read(1):
-                raise Invalid(
-                    "--anchor",
-                    f"{path} was altered, cut off, or signed with another key; "
-                    "GATEPOST_ANCHOR_KEY must be the one it was written with",
-                )
-    except OSError as error:
-        raise Invalid("--anchor", f"{path} cannot be read: {error.strerror}") from error
+    begin = sealed_lines.check(
+        path, anchor_key(), form=FORM, option="--anchor", what="an anchor", hint=KEY_HINT
+    )
     return str(begin["at"])
 
 
@@ -143,18 +109,16 @@ def newest_of(threads: Container[UUID]) -> Iterator[dict[str, Any]]:
             at = check_signature(path)
         except Invalid:
             continue  # `verify --anchor` says what is wrong with it
-        with path.open("rb") as file:
-            for line in _between(file):
-                noted = json.loads(line)
-                if noted["of"] == "thread" and UUID(noted["id"]) in threads:
-                    yield {
-                        "file": path.name,
-                        "anchored_at": at,
-                        "thread": noted["id"],
-                        "chain": noted["chain"],
-                        "seq": noted["seq"],
-                        "hash": noted["hash"],
-                    }
+        for noted in sealed_lines.between(path):
+            if noted["of"] == "thread" and UUID(noted["id"]) in threads:
+                yield {
+                    "file": path.name,
+                    "anchored_at": at,
+                    "thread": noted["id"],
+                    "chain": noted["chain"],
+                    "seq": noted["seq"],
+                    "hash": noted["hash"],
+                }
         return
 
 
@@ -178,25 +142,3 @@ def _as_json(head: HeadRow) -> dict[str, Any]:
         "seq": head.seq,
         "hash": head.hash,
     }
-
-
-def _line(file: IO[bytes], seal: hmac.HMAC, content: dict[str, Any]) -> None:
-    raw = json.dumps(content).encode() + b"\n"
-    seal.update(raw)
-    file.write(raw)
-
-
-def _between(file: IO[bytes]) -> Iterator[bytes]:
-    file.readline(LINE_MAX)
-    for line in file:
-        if b'"signature"' in line:
-            return
-        yield line
-
-
-def _json(line: bytes) -> dict[str, Any]:
-    try:
-        payload = json.loads(line)
-    except ValueError:
-        return {}
-    return payload if isinstance(payload, dict) else {}

@@ -48,6 +48,8 @@ HOST = {
     "watch": "reads a folder of the machine; its threads cannot be controlled",
     "agent check": "reads code",
     "sbom": "reads the lock",
+    "backup": "reads the whole database and all files, as their owner",
+    "restore": "writes into an empty database and an empty file storage",
     "copy_files": "copies files between storages as they are",
     "advisories": "reads the lock, and writes a file of the data folder",
     "agent impact": "reads code",

@@ -23,7 +23,7 @@ import psycopg
 from dashboard.operate.embedded.postgres import Postgres
 from dashboard.operate.embedded.process import processes
 from dashboard.operate.embedded.process.folders import Folders, folders, prepare
-from dashboard.operate.embedded.process.library import postgres_programs, valkey_program
+from dashboard.operate.embedded.process.library import valkey_program
 from tests.faults.bench import AGENTS, wait_until
 from tests.faults.embedded.helpers import ROOT, clean_environment, free_port
 from tests.house.deploy.containers import compose, filled, image_command
@@ -249,9 +249,11 @@ class Fleet:
         )
 
     # ---- life ----
-    def manage(self, *command: str, service: str = "web", database: str = "gatepost") -> str:
+    def manage(
+        self, *command: str, service: str = "web", database: str = "gatepost", **more: str
+    ) -> str:
         """A command of `manage.py` in the surroundings of a service, on one of the databases."""
-        environment = self._environment(service)
+        environment = self._environment(service, **more)
         for name in ("DATABASE_URL", "GATEPOST_MIGRATE_DATABASE_URL"):
             if name in environment:
                 environment[name] = environment[name].replace("/gatepost?", f"/{database}?")
@@ -305,20 +307,6 @@ class Fleet:
             for part in self.parts.values()
             if part.log.exists()
         )
-
-    def tool(self, program: str, *arguments: str, database: str = "gatepost") -> None:
-        """A program of PostgreSQL, as the owner."""
-        url = self._environment("migrate")["GATEPOST_MIGRATE_DATABASE_URL"]
-        done = subprocess.run(
-            [
-                *(str(postgres_programs(self.postgres.places) / program), *arguments),
-                *("--dbname", url.replace("/gatepost?", f"/{database}?")),
-            ],
-            env=clean_environment() | {"PGPASSWORD": PASSWORDS[OWNER]},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
 
     # ---- the truth, beside the product ----
     def ask(self, sql: str, *params: Any, database: str = "gatepost") -> list[tuple[Any, ...]]:

@@ -309,6 +309,11 @@ SECTIONS: dict[str, Section] = {
     "copy_files": Section(
         left_out={"./manage.py copy_files": "tests/unit/dashboard/operate/test_copy_files.py"}
     ),
+    "backup, restore": Section(
+        left_out=dict.fromkeys(
+            ("./manage.py backup", "./manage.py restore"), "tests/faults/servers/test_backup.py"
+        )
+    ),
     "encryption": Section(who=""),
     "sbom, advisories": Section(who="", left_out={"./manage.py advisories --refresh": NETWORK}),
     "verify, anchor": Section(

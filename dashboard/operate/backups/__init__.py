@@ -1,0 +1,1 @@
+"""Backups of the database and its files, and restoring them with proof."""
