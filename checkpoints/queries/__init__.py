@@ -60,11 +60,13 @@ from .event_log import (
 )
 from .hot_streams import HotStreamRow, hot_stream
 from .installation.backlog import (
+    ExternalWork,
     Unworked,
     clock_steps,
     duties_held,
     duty,
     expired_leases,
+    external_work,
     folders_due,
     late_folders,
     late_sleepers,

@@ -50,6 +50,7 @@ ELSEWHERE = {
     "mcp-gateway": ("tests/unit/dashboard/gateway/calls/test_howto.py", 21),
     "mcp-server": ("tests/contract/test_howto_api.py", 17),
     "models": ("tests/unit/workers/language/test_howto.py", 8),
+    "monitor": ("tests/unit/dashboard/operate/test_monitoring.py", 2),
     "object-storage": ("tests/unit/dashboard/configuration/test_storage.py", 2),
     "openai-agents": ("tests/contract/clients/frameworks/openai_agents/test_openai_agents.py", 5),
     "opentelemetry": ("tests/unit/workers/tracing/test_howto.py", 4),

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.agent_versions import EXTERNAL_QUEUE, GATEWAY_AGENT
 from checkpoints.limits import folder_seconds
 from checkpoints.states import LIVE, Status
 
@@ -27,6 +27,20 @@ class QueueRow:
     queue: str
     threads: int
     oldest_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalWork:
+    """Agents that work elsewhere, and their threads: waiting for a program, leased, silent.
+
+    `waiting_seconds` is how long the first one has waited, `silent` have a lease that ran out.
+    """
+
+    agents: int
+    waiting: int
+    waiting_seconds: float
+    working: int
+    silent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +111,23 @@ def queues() -> list[QueueRow]:
         "FROM gp_thread WHERE status = 'queued' GROUP BY queue ORDER BY 3 DESC"
     )
     return [QueueRow(queue, count, float(seconds)) for queue, count, seconds in result]
+
+
+def external_work() -> ExternalWork:
+    """The work of agents that work elsewhere; the MCP gateway's own threads are left out."""
+    [(agents, waiting, seconds, working, silent)] = rows(
+        "SELECT (SELECT count(DISTINCT v.agent) FROM gp_agent_version v "
+        "WHERE v.queue = %s::varchar AND NOT starts_with(v.agent, %s::text)), "
+        "count(*) FILTER (WHERE th.status = 'queued'), "
+        "coalesce(extract(epoch FROM clock_timestamp() "
+        "- min(th.status_since) FILTER (WHERE th.status = 'queued')), 0), "
+        "count(*) FILTER (WHERE th.lease_until > clock_timestamp()), "
+        "count(*) FILTER (WHERE th.lease_until <= clock_timestamp()) "
+        "FROM gp_thread th WHERE th.queue = %s::varchar AND th.status IN ('queued', 'running') "
+        "AND NOT starts_with(th.agent, %s::text)",
+        (EXTERNAL_QUEUE, GATEWAY_AGENT, EXTERNAL_QUEUE, GATEWAY_AGENT),
+    )
+    return ExternalWork(agents, waiting, float(seconds), working, silent)
 
 
 def duty(name: str) -> DutyRow | None:

@@ -38,7 +38,7 @@ class Made:
 
 
 def trees() -> dict[str, Storage]:
-    """Where this installation keeps files, by the folder that they have in a backup."""
+    """The file storages of this installation, by the folder that each has in a backup."""
     return {FILES: default_storage, PUBLISHED: FileSystemStorage(settings.GATEPOST_PUBLISHED)}
 
 
@@ -76,7 +76,7 @@ def _dump(folder: Path, made: Made, say: Callable[[str], None]) -> dict[str, Any
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     began = time.monotonic()
 
-    def seen() -> None:
+    def progress() -> None:
         say(f"database: {size(path.stat().st_size)} after {time.monotonic() - began:.0f} s ...")
 
     with transaction.atomic(), connection.cursor() as cursor:
@@ -89,7 +89,7 @@ def _dump(folder: Path, made: Made, say: Callable[[str], None]) -> dict[str, Any
         snapshot, next_transaction = cursor.fetchone()
         made.threads = anchors.write(folder / ANCHOR).n_threads
         arguments = ["--format=custom", f"--snapshot={snapshot}", f"--file={path}"]
-        programs.perform([pg_dump, *arguments, "--lock-wait-timeout=10s"], seen=seen)
+        programs.perform([pg_dump, *arguments, "--lock-wait-timeout=10s"], progress=progress)
     return {"postgres": major, "next_transaction": next_transaction}
 
 

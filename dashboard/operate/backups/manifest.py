@@ -1,4 +1,4 @@
-"""What lies in a backup, and whether it still lies there as it was written.
+"""The files of a backup, and comparing them with what was written.
 
 manifest.jsonl    what it is, one line per file with its hash, a signature; written last
 database.dump     pg_dump's custom format
@@ -70,18 +70,18 @@ def entries(folder: Path) -> Iterator[Entry]:
         yield Entry(line["name"], line["sha256"], line["bytes"])
 
 
-def damage(folder: Path, seen: Callable[[Entry], None]) -> Iterator[str]:
+def damage(folder: Path, progress: Callable[[Entry], None]) -> Iterator[str]:
     """Read every file; one sentence for each that is missing, cut off or altered."""
     for noted in entries(folder):
         try:
-            found = entry_of(folder, noted.name)
+            present = entry_of(folder, noted.name)
         except FileNotFoundError:
             yield f"{noted.name} is missing."
         except OSError as error:
             yield f"{noted.name} cannot be read: {error.strerror}."
         else:
-            if found.bytes < noted.bytes:
-                yield f"{noted.name} is cut off: {found.bytes:,} of {noted.bytes:,} bytes."
-            elif found != noted:
+            if present.bytes < noted.bytes:
+                yield f"{noted.name} is cut off: {present.bytes:,} of {noted.bytes:,} bytes."
+            elif present != noted:
                 yield f"{noted.name} was altered."
-        seen(noted)
+        progress(noted)

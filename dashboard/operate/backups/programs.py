@@ -1,4 +1,4 @@
-"""pg_dump and pg_restore: found in a fitting version, told where the server is, watched."""
+"""pg_dump and pg_restore: the fitting version, run against the server of this process."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def program(name: str, *, major: int) -> Path:
 
 
 def _candidates(name: str) -> Iterator[Path]:
-    if found := shutil.which(name):
-        yield Path(found)
+    if on_path := shutil.which(name):
+        yield Path(on_path)
     yield from INSTALLED.glob(f"*/bin/{name}")
     try:
         yield postgres_programs(settings.PLACES) / name
@@ -58,14 +58,14 @@ def _major(path: Path) -> int:
         shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20)
     except OSError:
         return 0
-    found = re.search(r"(\d+)(\.|devel|beta|rc)", shown.stdout)
-    return int(found[1]) if found else 0
+    version = re.search(r"(\d+)(\.|devel|beta|rc)", shown.stdout)
+    return int(version[1]) if version else 0
 
 
-def perform(arguments: Sequence[str | Path], *, seen: Callable[[], None]) -> None:
+def perform(arguments: Sequence[str | Path], *, progress: Callable[[], None]) -> None:
     """Run a program against the server of this process's connection.
 
-    Calls `seen` every few seconds. Raises Conflict with the last line of what the program said.
+    Calls `progress` every few seconds. Raises Conflict with the last line of what the program said.
     """
     connection.ensure_connection()
     info: Any = connection.connection.info
@@ -73,32 +73,32 @@ def perform(arguments: Sequence[str | Path], *, seen: Callable[[], None]) -> Non
     # The very server that has the snapshot, of those that the address may name.
     address = make_conninfo(**known, host=info.host, port=info.port)
     environment = os.environ | ({"PGPASSWORD": info.password} if info.password else {})
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [*arguments, f"--dbname={address}", "--no-password"],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
         )
         try:
-            _wait(process, seen)
+            _wait(process, progress)
         finally:
             if process.poll() is None:
                 process.terminate()
                 process.wait()
         if process.returncode != 0:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines()
+            output.seek(0)
+            lines = output.read().decode(errors="replace").strip().splitlines()
             raise Conflict(f"{Path(arguments[0]).name} failed: {masked(_reason(lines))}")
 
 
-def _wait(process: subprocess.Popen[bytes], seen: Callable[[], None]) -> None:
+def _wait(process: subprocess.Popen[bytes], progress: Callable[[], None]) -> None:
     while True:
         try:
             process.wait(PROGRESS_SECONDS)
         except subprocess.TimeoutExpired:
-            seen()
+            progress()
         else:
             return
 

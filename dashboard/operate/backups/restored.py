@@ -47,7 +47,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
 
 
 class Restored(BaseModel):
-    """What was restored, as of when, and what verification says of it."""
+    """A restored backup: the time of its snapshot, and the result of its verification."""
 
     at: str
     files: int
@@ -124,15 +124,15 @@ def restore(
 def _refuse_damage(folder: Path, say: Callable[[str], None]) -> None:
     n = 0
 
-    def seen(_: Entry) -> None:
+    def progress(_: Entry) -> None:
         nonlocal n
         n += 1
         if n % PROGRESS_FILES == 0:
             say(f"compared {n:,} files with the manifest ...")
 
-    found = [*islice(manifest.damage(folder, seen), DAMAGE_SHOWN)]
-    if found:
-        raise Conflict(f"The backup is damaged, nothing was restored. {' '.join(found)}")
+    damage = [*islice(manifest.damage(folder, progress), DAMAGE_SHOWN)]
+    if damage:
+        raise Conflict(f"The backup is damaged, nothing was restored. {' '.join(damage)}")
 
 
 def _refuse_other_servers(begin: dict[str, Any]) -> None:
@@ -165,7 +165,7 @@ def _restore_database(folder: Path, begin: dict[str, Any], say: Callable[[str], 
     options = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction")
     programs.perform(
         [pg_restore, *options, folder / DUMP],
-        seen=lambda: say(f"database: {time.monotonic() - began:.0f} s so far ..."),
+        progress=lambda: say(f"database: {time.monotonic() - began:.0f} s so far ..."),
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")

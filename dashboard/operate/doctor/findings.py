@@ -112,7 +112,12 @@ class Seen:
     @cached_property
     def workers(self) -> list[WorkerRow]:
         """Workers that give signs of life."""
-        return [worker for worker in queries.workers() if worker.alive]
+        return [worker for worker in queries.workers() if worker.alive and worker.slots]
+
+    @cached_property
+    def standbys(self) -> list[WorkerRow]:
+        """Processes that sweep and send while no worker lives; they have no slot."""
+        return [worker for worker in queries.workers() if worker.alive and not worker.slots]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from checkpoints import queries
 from checkpoints.agent_versions import EXTERNAL_QUEUE
+from checkpoints.queries.installation.backlog import QueueRow
 from dashboard.kit.terminal.console import first_line
 from dashboard.operate.embedded import web_address
 from dashboard.wire.valkey import client
@@ -118,8 +119,11 @@ def lost_workers(seen: Seen) -> Iterator[Finding]:
 
 
 def workers(seen: Seen) -> Iterator[Finding]:
-    """Somebody does the work."""
+    """Somebody does the work, or would be started for it; see docs/howto/from-zero.md."""
     alive = seen.workers
+    if seen.standbys:
+        hosts = ", ".join(sorted({standby.host for standby in seen.standbys}))
+        yield ok("standby", f"{len(seen.standbys)} on {hosts}: sweeps while no worker lives")
     if alive:
         slots = sum(worker.slots for worker in alive)
         ago = (seen.server.now - max(w.seen_at for w in alive)).total_seconds()
@@ -128,7 +132,18 @@ def workers(seen: Seen) -> Iterator[Finding]:
         shown = f"{len(alive)} {many} with {slots} slots on {hosts}, seen {span(ago)} ago"
         yield ok("workers", shown)
         return
-    seen_at = max((worker.seen_at for worker in queries.workers()), default=None)
+    if seen.standbys:
+        waiting = sum(row.threads for row in _queues())
+        if waiting:
+            yield warning(
+                "workers",
+                f"none alive, and {waiting:,} threads wait",
+                "What starts workers from zero should have by now: look at its log.",
+            )
+        else:
+            yield ok("workers", "none, and nothing waits for one")
+        return
+    seen_at = max((worker.seen_at for worker in queries.workers() if worker.slots), default=None)
     last = "never seen" if seen_at is None else f"last seen {seen_at:%Y-%m-%d %H:%M:%S} UTC"
     yield wrong("workers", f"none alive, {last}", f"Start one: `{START}`, or the service `worker`.")
 
@@ -136,8 +151,7 @@ def workers(seen: Seen) -> Iterator[Finding]:
 def queues(seen: Seen) -> Iterator[Finding]:
     """Each queue with threads has a worker that serves it."""
     served = {queue for worker in seen.workers for queue in worker.queues}
-    # Threads of agents that work elsewhere wait for their programs, no worker can take them.
-    waiting = [row for row in queries.queues() if row.queue != EXTERNAL_QUEUE]
+    waiting = _queues()
     for row in waiting:
         if row.queue not in served:
             yield wrong(
@@ -147,6 +161,11 @@ def queues(seen: Seen) -> Iterator[Finding]:
             )
     if all(row.queue in served for row in waiting):
         yield ok("queues", f"served: {', '.join(sorted(served)) or 'none'}")
+
+
+def _queues() -> list[QueueRow]:
+    """Queues of our workers; threads of agents elsewhere wait for their programs instead."""
+    return [row for row in queries.queues() if row.queue != EXTERNAL_QUEUE]
 
 
 def agents(seen: Seen) -> Iterator[Finding]:
@@ -167,6 +186,12 @@ def agents(seen: Seen) -> Iterator[Finding]:
                 f"agent {version.agent}",
                 f"{many} stopped with other code ({version.version}, {version.fingerprint[:12]})",
                 "They ask before they continue with the current code; retry accepts it.",
+            )
+        elif seen.standbys and not seen.workers:
+            yield note(
+                f"agent {version.agent}",
+                f"{many}, and no worker lives",
+                "One is started when a thread can continue.",
             )
         else:
             yield warning(

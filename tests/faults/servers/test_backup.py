@@ -20,7 +20,6 @@ from uuid import UUID
 import psycopg
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 from pytest_django import DjangoDbBlocker
 
 from dashboard.errors import ActionError
@@ -66,7 +65,7 @@ def target() -> Iterator[Path]:
 def typed(name: str, backup: Path) -> list[str]:
     """The line of docs/howto/backup.md, with this folder for the one that stands there."""
     (line,) = re.findall(rf"^\./manage\.py ({name} .*)$", PAGE, re.MULTILINE)
-    return shlex.split(line.replace("/mnt/backups/2026-12-01", str(backup)))
+    return shlex.split(line.replace("/mnt/backups/2026-12-01", shlex.quote(str(backup))))
 
 
 def command(data: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -186,14 +185,15 @@ def test_a_backup_made_at_work_goes_on_elsewhere(
         waiting.wait_status("succeeded")
         assert len(waiting.calls("parcel")) == 1
         invariants.check(waiting)
-        kept = {row[0] for row in ask("SELECT id FROM gp_thread")}
-        assert {case.id for case in before} <= kept
+        restored_ids = {row[0] for row in ask("SELECT id FROM gp_thread")}
+        assert {case.id for case in before} <= restored_ids
         for case in cases:
-            if case.id in kept:
+            if case.id in restored_ids:
                 case.wait_status("succeeded")
                 invariants.check(case)
                 assert len(set(case.calls("b"))) == 1, "again with the same key, if again"
-        call_command("verify")  # raises unless intact
+        done = command(target, "verify")
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def flip(path: Path) -> None:
@@ -268,4 +268,4 @@ def test_a_row_that_was_altered_is_found_by_the_restore(
     done = command(target, *typed("restore", tmp_path / "backup"), "--json", "--unsigned")
     assert done.returncode == 1, done.stderr
     verified = json.loads(done.stdout)["verified"]
-    assert [found["id"] for found in verified["broken"]] == [str(case.id)]
+    assert [finding["id"] for finding in verified["broken"]] == [str(case.id)]

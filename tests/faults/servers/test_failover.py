@@ -16,6 +16,8 @@ from django.core.management import call_command
 from pytest_django import DjangoDbBlocker
 
 from checkpoints import leases
+from dashboard.operate.doctor import primaries
+from dashboard.operate.doctor.findings import Seen
 from tests.faults import invariants
 from tests.faults.bench import LEASE, SWEEP, Case, wait_until
 
@@ -132,6 +134,8 @@ def test_the_primary_is_killed(pair: Pair, tmp_path: Path, threads: int) -> None
 
 def test_the_former_primary_comes_back(pair: Pair, tmp_path: Path) -> None:
     """It stood still, nobody fenced it, and it is the first host of the address."""
+    (finding,) = primaries.one_primary(Seen())
+    assert (finding.level, "1 replica follows" in finding.value) == ("ok", True)
     with starting(pair, tmp_path) as starts:
         starts.reach(pair, 10)
         pair.primary.signal(signal.SIGSTOP)
@@ -139,6 +143,9 @@ def test_the_former_primary_comes_back(pair: Pair, tmp_path: Path) -> None:
         starts.reach(pair, 15)
         pair.primary.signal(signal.SIGCONT)
         starts.reach(pair, 30)
+    former, left = primaries.one_primary(Seen())
+    assert (former.level, left.level) == ("wrong", "note")
+    assert f":{pair.primary.port} still accepts writes" in former.value
     # Processes that start now find two hosts that accept writes.
     pair.kill()
     pair.start()

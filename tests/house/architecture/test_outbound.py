@@ -63,6 +63,7 @@ NOT_JUDGED = {
     "dashboard/configuration/alive.py": "PostgreSQL, Valkey",
     "dashboard/configuration/bounded.py": "PostgreSQL, Valkey",
     "dashboard/configuration/timelines.py": "PostgreSQL, Valkey",
+    "dashboard/operate/doctor/primaries.py": "PostgreSQL, Valkey",
     "dashboard/operate/doctor/reachable.py": "Gatepost's own pages, by `up` and `doctor`",
     "dashboard/operate/embedded/answers.py": "Gatepost's own pages, by `up` and `doctor`",
     "dashboard/operate/embedded/bank.py": "the bank of the demo",

@@ -56,9 +56,9 @@ class Command(TerminalCommand):
             ("files", f"{restored.files:,}"),
             ("seconds", f"{restored.seconds:,.1f}"),
         ]
-        found = [*verified.broken, *verified.unverified]
+        findings = [*verified.broken, *verified.unverified]
         broken = table(
-            "Broken", ("of", "id", "event", "what"), ((f.of, f.id, f.seq, f.what) for f in found)
+            "Broken", ("of", "id", "event", "what"), ((f.of, f.id, f.seq, f.what) for f in findings)
         )
         self.show(restored, facts("", rows), broken)
         if not verified.intact:

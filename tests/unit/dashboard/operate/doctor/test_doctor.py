@@ -19,12 +19,12 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from checkpoints import queries
+from checkpoints import queries, store
 from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.postgres import roles
 from checkpoints.states import EventKind
 from dashboard.identity import tokens
-from dashboard.operate.doctor import installed, lag, names, reachable, unsafe
+from dashboard.operate.doctor import external_agents, installed, lag, names, reachable, unsafe
 from dashboard.operate.doctor.checks import CHECKS, PARTS, examine
 from dashboard.operate.doctor.findings import Finding, Seen
 from dashboard.operate.embedded import web_address
@@ -234,6 +234,51 @@ def test_workers(seen: Seen, agent: UUID) -> None:
     gone = only(reachable.workers(Seen(answered=queries.server())))
     assert gone.level == "wrong"
     assert "last seen 20" in gone.value
+
+
+def test_a_standby_is_no_worker(cast: Cast, agent: UUID) -> None:
+    """With one, no worker is normal as long as nothing waits for one."""
+
+    def findings() -> dict[str, Finding]:
+        seen = Seen(answered=queries.server())
+        return {f.name: f for look in (reachable.workers, reachable.agents) for f in look(seen)}
+
+    store.announce_worker("worker:9:boot", host="there", pid=9, slots=0, queues=(), agents=())
+    store.heartbeat_worker("worker:9:boot")
+    scene.waiting(cast.workspace, agent)
+    results = findings()
+    assert "1 on there" in results["standby"].value
+    assert (results["workers"].level, results["workers"].value) == (
+        "ok",
+        "none, and nothing waits for one",
+    )
+    assert results["agent research"].level == "note"
+    scene.start(cast.workspace, agent)
+    assert findings()["workers"].level == "warning"
+    scene.alive(agent)
+    assert "1 worker with 2 slots on here" in findings()["workers"].value
+    sql("UPDATE gp_worker SET stopped_at = clock_timestamp()")
+    assert findings()["workers"].level == "wrong"
+
+
+def test_agents_that_work_elsewhere(cast: Cast) -> None:
+    def look() -> list[Finding]:
+        return list(external_agents.come(Seen()))
+
+    assert [f.value for f in look()] == ["none"]
+    elsewhere = scene.make_agent("elsewhere", queue=EXTERNAL_QUEUE)
+    scene.lease(leased := scene.start(cast.workspace, elsewhere))
+    waiting = scene.start(cast.workspace, elsewhere)
+    (healthy,) = look()
+    assert healthy.level == "ok"
+    assert healthy.value == "1 agent, 1 threads under a lease, 1 wait for a program"
+    older = "UPDATE gp_thread SET {0} = {0} - interval '1 hour' WHERE id = %s"
+    sql(older.format("status_since"), waiting)
+    sql(older.format("lease_until"), leased)
+    warned, noted = look()
+    assert (warned.level, noted.level) == ("warning", "note")
+    assert warned.value.startswith("1 thread waits for their programs, the first for 1 h")
+    assert "1 have a lease that ran out" in noted.value
 
 
 def test_a_queue_that_nobody_serves(cast: Cast, agent: UUID) -> None:
