@@ -45,9 +45,14 @@ MODULES = {
     21: "looks",
     22: "rest",
     23: "first_start",
+    24: "memory",
 }
 ALONE = {14, 22, 23}  # starts servers of its own
-APART = {11, 19}  # fills a database that no other row may find: a process with servers of its own
+APART = {
+    11,
+    19,
+    24,
+}  # fills a database that no other row may find: a process with servers of its own
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -227,4 +227,11 @@ BUDGETS: Final[dict[int, Row]] = {
             "tables": Part(4, "s"),
         },
     ),
+    24: Row(
+        "recall from memory at 100,000 entries (words and vectors), 1,000,000 events indexed",
+        {
+            "recall_p95_ms": Part(50, "ms"),
+            "indexed": Part(2_000, "events/s", "at least"),
+        },
+    ),
 }

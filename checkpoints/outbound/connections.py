@@ -7,8 +7,10 @@ name that was asked for. Redirects are not followed: a credential would go elsew
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -149,13 +151,20 @@ def _judged(judge: Judge, host: str, port: int) -> Sequence[str]:
 
 def _options(limits: httpx2.Limits, proxy: str, *, trust_env: bool = True) -> dict[str, Any]:
     """Options of both pools. `trust_env`: SSL_CERT_FILE and SSL_CERT_DIR name more authorities."""
+    named = [os.environ.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")]
     return {
-        "ssl_context": httpx2.create_ssl_context(trust_env=trust_env),
+        "ssl_context": _authorities(trust_env, *named),
         "proxy": _proxy(proxy) if proxy else None,
         "max_connections": limits.max_connections,
         "max_keepalive_connections": limits.max_keepalive_connections,
         "keepalive_expiry": limits.keepalive_expiry,
     }
+
+
+# Read once in a process: all authorities take longer to read than a call to a server nearby.
+@lru_cache(maxsize=4)
+def _authorities(trust_env: bool, _file: str, _folder: str) -> Any:
+    return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 def _proxy(url: str) -> httpcore2.Proxy:

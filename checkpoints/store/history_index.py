@@ -43,6 +43,7 @@ def rebuild_index() -> None:
     _position()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(SQL.restart)
+        cursor.execute(SQL.share)
         cursor.execute(SQL.forget)
 
 
@@ -69,6 +70,8 @@ def _add(position: Any, batch: int) -> int:
         if cursor.fetchone() is None:
             return 0
         cursor.execute(SQL.share)
+        if len(events) == batch:
+            cursor.execute(SQL.in_bulk)
         cursor.execute(
             SQL.add,
             {

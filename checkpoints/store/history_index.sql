@@ -5,6 +5,10 @@ VALUES ('history', 0, '00000000-0000-0000-0000-000000000000', 0)
 ON CONFLICT (name) DO UPDATE SET xid = 0, thread_id = EXCLUDED.thread_id, seq = 0
 WHERE p.xid > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 
+-- in_bulk -- More rows wait for their place in the index of words, and are sorted in memory: placed a
+-- few at a time, each touches the same pages. The last batch, which is not full, places them.
+SELECT set_config('gin_pending_list_limit', '16MB', true), set_config('work_mem', '64MB', true)
+
 -- share -- Let no erasure of the index begin before this transaction ends.
 SELECT pg_advisory_xact_lock_shared(hashtextextended('gatepost.history_index', 0))
 

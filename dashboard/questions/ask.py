@@ -68,8 +68,8 @@ class RecordAnswer(Shape):
 
     `sentences` is empty where the answer is not in the record; `missing` then has words of the
     question, without endings, that no event had. `read` is how many events were read. `complete` is
-    false while the index is behind: ask again later. `log` is the address of all events that the
-    question is about.
+    false while the index is being made: what is not found may be there, ask again later. `log` is
+    the address of all events that the question is about.
     """
 
     id: UUID = Field(description="The question's id in the workspace's log.")
@@ -108,7 +108,11 @@ def ask_record(actor: Actor, wanted: AskRecord) -> RecordAnswer:
     names = people(passage.actor for passage in matches.passages if not passage.imported)
     result = extract(parsed, matches.passages, names)
     sentences = [_sentence(one) for one in result.sentences]
-    answer = {"sentences": [_recorded(one) for one in sentences], "missing": [*result.missing]}
+    answer: dict[str, Any] = {
+        "sentences": [_recorded(one) for one in sentences],
+        "missing": [*result.missing],
+        "complete": matches.complete,
+    }
     threads = {one.thread for one in sentences} | ({wanted.thread} if wanted.thread else set())
     ident = store.record_question(
         actor.workspace,
@@ -169,9 +173,10 @@ def _scope(wanted: AskRecord) -> dict[str, str]:
 
 
 def _done(_: AskRecord, answer: RecordAnswer) -> str:
-    if answer.in_record:
-        return f"{answer.read} events were read. All of them: {answer.log}"
-    return f"This is not in the record. {answer.read} events were read. All of them: {answer.log}"
+    words = f"{answer.read} events were read. All of them: {answer.log}"
+    if not answer.complete:
+        return f"The index is being made, so events are missing. Ask again later. {words}"
+    return words if answer.in_record else f"This is not in the record. {words}"
 
 
 ASK_RECORD: Final = Action(

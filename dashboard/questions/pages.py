@@ -79,6 +79,8 @@ def question(request: HttpRequest, question_id: UUID) -> HttpResponse:
         "by": people([row.asked_by]).get(row.asked_by, ""),
         "sentences": [] if row.is_erased else _sentences(row),
         "missing": [] if row.is_erased else row.answer.get("missing", []),
+        # A question of before says nothing of it.
+        "complete": row.is_erased or row.answer.get("complete", True),
         "log": _log(row),
         "errors": {},
     }

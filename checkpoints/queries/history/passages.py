@@ -21,6 +21,7 @@ from checkpoints.payloads import fetched, opened
 from checkpoints.postgres.list_conditions import condition, narrowing, parameters
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.plans import planned_for_this
+from checkpoints.postgres.snapshots import one_moment
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.state import references
 from checkpoints.states import EventKind as K
@@ -166,6 +167,13 @@ def find(words: Sequence[str], scope: Scope, *, limit: int) -> Matches:
     Where all words are common, the first found that have all of them: ranking more would read each.
     Events that are not in the index yet are read one by one, up to LEFT.
     """
+    # An event moves into the index, and a rebuild takes all out of it: between two reads it would
+    # be in neither.
+    with one_moment():
+        return _find(words, scope, limit)
+
+
+def _find(words: Sequence[str], scope: Scope, limit: int) -> Matches:
     params = parameters(scope) | {"workspace": scope.workspace, "cap": COMMON}
     with planned_for_this():
         counted = fetch_named(

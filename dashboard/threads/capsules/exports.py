@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.core.files.storage import default_storage
-from django.db import connection, transaction
 
 from approvals import capsules as requests
 from approvals.verification.integrity import ThreadIntegrity
 from checkpoints import payloads, queries
 from checkpoints.capsules import layout
 from checkpoints.errors import NotAllowedNow
+from checkpoints.postgres.snapshots import one_moment
 from checkpoints.state import deltas, references
 from checkpoints.states import EventKind
 from checkpoints.views import CheckpointRow, ThreadRow
@@ -74,7 +73,7 @@ def capsule_of(
     """
     writer = layout.Writer()
     try:
-        with _one_moment():
+        with one_moment():
             collected = _Collected(writer, thread)
             row = collected.everything(point, children=children)
             if lines := [_integrity_line(one) for one in integrity]:
@@ -92,18 +91,6 @@ def capsule_of(
         children=len(collected.children),
         left_out=len(collected.left_out),
     )
-
-
-@contextmanager
-def _one_moment() -> Iterator[None]:
-    """All reads see the database as of one moment."""
-    if connection.in_atomic_block:
-        yield
-        return
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        yield
 
 
 class _Collected:

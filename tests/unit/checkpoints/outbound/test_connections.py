@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import httpcore2
@@ -171,3 +173,27 @@ def test_a_listed_network_includes_no_metadata_server(address: str) -> None:
     assert not addresses.is_listed(ip_address(address), wide)
     assert not addresses.permitted(ip_address(address), wide)
     assert addresses.permitted(ip_address(address), [address])
+
+
+def test_authorities_are_read_once(
+    server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read: list[str] = []
+    made = httpx2.create_ssl_context()
+
+    def counted(**_: Any) -> Any:
+        read.append(os.environ.get("SSL_CERT_FILE", ""))
+        return made
+
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setattr(httpx2, "create_ssl_context", counted)
+    connections._authorities.cache_clear()
+    url = f"http://127.0.0.1:{server.server_port}/"
+    for _ in range(3):
+        assert _at_once(url).text == "fine"
+    assert read == [""]
+    bundle = tmp_path / "authorities.pem"
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    assert _at_once(url).text == "fine"
+    assert read == ["", str(bundle)]
+    connections._authorities.cache_clear()

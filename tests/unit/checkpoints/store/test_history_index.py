@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from checkpoints import store
 from checkpoints.queries.history import passages, texts
@@ -145,6 +146,55 @@ def test_it_is_made_anew_and_the_same() -> None:
     fill()
     assert rows(query, (thread,)) == before
     assert store.index_history() == 0
+
+
+def test_a_search_is_of_one_moment() -> None:
+    """The index is emptied between two reads of a search: what it had is found."""
+    workspace = make_workspace()
+    drive(make_thread(workspace=workspace)).step(events=[thought("slow loris")])
+    fill()
+    emptied: list[str] = []
+
+    def elsewhere() -> None:
+        try:
+            store.rebuild_index()
+        finally:
+            connection.close()
+
+    def empty(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "AS score" in sql and not emptied:
+            emptied.append(sql)
+            other = threading.Thread(target=elsewhere)
+            other.start()
+            other.join(20)
+            assert not other.is_alive()
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(empty):
+        assert [p.kind for p in search("loris", workspace)] == ["thought.recorded"]
+    assert emptied
+    assert one("SELECT count(*) FROM gp_indexed_event") == 0
+
+
+def test_a_batch_takes_so_many_statements_whatever_its_length() -> None:
+    for _ in range(4):
+        drive(make_thread(), 20)
+
+    def statements(batch: int) -> tuple[list[str], int]:
+        store.rebuild_index()
+        with CaptureQueriesContext(connection) as sent:
+            while store.index_history(batch=batch):
+                pass
+        texts = [query["sql"] for query in sent]
+        return texts, sum("INSERT INTO gp_indexed_event" in sql for sql in texts)
+
+    for batch in (20, 200):
+        texts, batches = statements(batch)
+        total = one("SELECT count(*) FROM gp_indexed_event")
+        assert batches == -(-total // batch)
+        assert len(texts) <= 9 * (batches + 2)
+        # Of full batches words wait in the index for more of them; the last one places them.
+        assert sum("gin_pending_list_limit" in sql for sql in texts) == total // batch
 
 
 def test_the_index_has_no_text_and_nothing_of_encrypted_channels() -> None:
