@@ -9,15 +9,10 @@ index stand beside it in the same run.
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import threading
 import time
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -32,6 +27,7 @@ from checkpoints.vectors.stores import Search
 from workers.language.nearest_memories import near_thread
 from workers.step.memories import Memories
 
+from ..directions import direction, directions, embeddings
 from ..ground import median, percentile, workspace
 from ..log import Raw
 from ..report import Measured, tidy
@@ -40,7 +36,6 @@ from ..servers import Bench
 import numpy as np  # isort: skip  (after the store, which says how many threads it takes)
 
 ENTRIES: Final = 100_000
-NUMBERS: Final = 384
 EVENTS: Final = 1_000_000
 PER_THREAD: Final = 10_000
 COMPARED: Final = 20_000
@@ -93,8 +88,8 @@ def _version() -> UUID:
 
 def _recall(raw: Raw, entries: int, measured: Measured) -> None:
     """Recall of a thread that reads all entries, with rare words and with common ones."""
-    exact = _directions(np.random.default_rng(7), entries)
-    with _embeddings() as model, override_settings(GATEPOST_EMBEDDINGS=model):
+    exact = directions(np.random.default_rng(7), entries)
+    with embeddings() as model, override_settings(GATEPOST_EMBEDDINGS=model):
         _fill_memory(raw, exact, model)
         thread = store.start(_version(), input={}, workspace=workspace(), actor="bench:1")
         work = leases.acquire(thread, owner="worker:bench:1:00000000")
@@ -116,13 +111,13 @@ def _recall(raw: Raw, entries: int, measured: Measured) -> None:
         reach = Reach(work.workspace, work.thread, work.agent)
         bare = []
         for question in _questions()["rare_and_common"]:
-            query = _direction(question)
+            query = direction(question)
             ids = {ident.int - 1 for ident, _ in near_thread(question, reach)[0][:K]}
             began = time.perf_counter()
             best = np.argpartition(-(exact @ query), K)[:K]
             bare.append((time.perf_counter() - began) * 1e3)
             same += len(ids & set(best.tolist()))
-        search = Search(workspace(), _direction("w1").tobytes(), K)
+        search = Search(workspace(), direction("w1").tobytes(), K)
         vectors = _times(lambda _: configured.nearest(search, model=model), ["w1"] * QUESTIONS)
     p95 = {name: percentile(took, 0.95) for name, took in times.items()}
     slowest = max(p95, key=p95.__getitem__)
@@ -216,46 +211,6 @@ def _times(call: Callable[[str], Any], texts: Sequence[str]) -> list[float]:
         call(text)
         times.append((time.perf_counter() - began) * 1e3)
     return times
-
-
-def _directions(chance: Any, count: int) -> Any:
-    vectors = chance.standard_normal((count, NUMBERS), np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-def _direction(text: str) -> Any:
-    """The vector of a question."""
-    return _directions(np.random.default_rng(zlib.crc32(text.encode())), 1)[0]
-
-
-@contextmanager
-def _embeddings() -> Iterator[str]:
-    """A server of embeddings on this machine, as the setting names it; no model's time is in it."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            """Answer with the directions of the texts."""
-            texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
-            rows = [{"index": n, "embedding": _direction(t).tolist()} for n, t in enumerate(texts)]
-            answer = json.dumps({"data": rows}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"openai:bench@http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
 def _sizes(raw: Raw, table: str) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any, Final, cast
 
 from ..state import deltas
@@ -26,8 +27,14 @@ def _bytes(value: Any) -> bytes | None:
 
 def record_of[T](kind: Callable[..., T], row: Any, **decode: Callable[[Any], Any]) -> T:
     """A named row as a record whose fields are called as its columns; `decode` reads some."""
-    values = {field.name: getattr(row, field.name) for field in fields(cast(Any, kind))}
+    values = {name: getattr(row, name) for name in _field_names(kind)}
     return kind(**values | {name: read(values[name]) for name, read in decode.items()})
+
+
+# Kept for each kind: a search makes some hundred records.
+@cache
+def _field_names(kind: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cast(Any, kind)))
 
 
 class Reader[T]:
