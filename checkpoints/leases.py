@@ -17,7 +17,9 @@ from .breakers.rule import STOPPED_BY
 from .limits import CRASHES_ALLOWED, lease_seconds
 from .log.seals import LEASE_V
 from .postgres import reads as prepared
+from .postgres.named_rows import fetch_named
 from .postgres.server_start import UP_FOR
+from .postgres.sql_files import sql_file
 from .queries import savings
 from .queries.installation.live_code import SERVED, WORKER_ALIVE_SECONDS
 from .records import STOP, Work, environment
@@ -39,6 +41,14 @@ _HOLDING = (
     f"SELECT {', '.join(ALWAYS + _HELD)} FROM gp_thread WHERE id = %s::uuid "
     "AND workspace_id = %s::uuid AND "
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A thread to take next, and the workspace whose turn that is."""
+
+    thread: UUID
+    workspace: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,10 @@ class Code:
 
 # A sub-select sees the breakers as of the statement's begin: the sweep marks who slipped through.
 _FREE = f"NOT EXISTS ({STOPPED_BY})"
+# Threads of one workspace among which one that may be taken is looked for.
+LOOKED_AT = 100
+BEFORE_ALL = UUID(int=0)
+SQL = sql_file(__file__, served=SERVED, stopped_by=STOPPED_BY, looked_at=str(LOOKED_AT))
 
 
 def _for(
@@ -263,30 +277,19 @@ def beat(thread: UUID, *, token: UUID, seconds: float | None = None) -> tuple[st
         return wish
 
 
-def next_queued(queues: list[str], code: Code | None = None) -> UUID | None:
-    """The thread that has been queued longest on one of `queues` and that nobody is taking.
+def next_queued(
+    queue: str, code: Code | None = None, *, after: UUID = BEFORE_ALL, named: UUID | None = None
+) -> Turn | None:
+    """The thread of a queue whose turn it is and that nobody is taking; None when none waits.
+
+    Workspaces take turns, in the order of their ids and from the one behind `after` on; each sends
+    the thread that has been queued longest. In the turn of the workspace of `named`, the thread
+    that rang, that is `named` itself.
 
     With `code`, of those only that such a worker may take: its own, and threads of other code
     that are not pinned and that no live worker of their queue knows better.
     """
-    known = ""
-    params: tuple[Any, ...] = ()
-    if code is not None:
-        known = (
-            " AND (th.agent_version_id = ANY(%s::uuid[]) OR (NOT th.pinned "
-            "AND NOT EXISTS (SELECT 1 FROM served s WHERE s.queues ? th.queue "
-            "AND (s.version = th.agent_version_id::text "
-            "OR (s.agent = th.agent AND th.agent <> ALL(%s::text[]))))))"
-        )
-        params = (code.param(), list(code.agents))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            # MATERIALIZED: the planner would read the workers again for each queued thread. The
-            # lock ends with this statement: it spreads slots over threads, `acquire` decides.
-            f"WITH served AS MATERIALIZED ({SERVED}) SELECT th.id FROM gp_thread th "
-            f"WHERE th.queue = ANY(%s::text[]) AND th.status = 'queued'{known} AND {_FREE} "
-            "ORDER BY th.status_since LIMIT 1 FOR UPDATE OF th SKIP LOCKED",
-            (WORKER_ALIVE_SECONDS, queues, *params),
-        )
-        row = cursor.fetchone()
-    return None if row is None else row[0]
+    known = (None, None) if code is None else (code.param(), list(code.agents))
+    values = (WORKER_ALIVE_SECONDS, queue, after, named, named, code is None, *known)
+    [*result] = fetch_named(SQL.next_queued, values)
+    return Turn(result[0].thread, result[0].workspace) if result else None

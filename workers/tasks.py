@@ -22,7 +22,11 @@ def advance(self: Task[..., None], thread_id: str) -> None:
     """Look at a thread; afterwards see that no other one is left behind."""
     shared_page.turn()  # one that stands still before it has a lease is found by this
     try:
-        advance_and_claim(thread_id, request=self.request.get(trace_ids.HEADER))
+        advance_and_claim(
+            thread_id,
+            queue=self.request.delivery_info["routing_key"],
+            request=self.request.get(trace_ids.HEADER),
+        )
     finally:
         shared_page.rest()
 

@@ -213,6 +213,11 @@ class Thread(models.Model):
                 condition=models.Q(status__in=("queued", "rolling_back", "running")),
             ),
             models.Index(
+                fields=("queue", "workspace", "status_since"),
+                name="gp_thread_turn",
+                condition=models.Q(status="queued"),
+            ),
+            models.Index(
                 fields=("wake_at",), name="gp_thread_wake", condition=models.Q(status="sleeping")
             ),
             models.Index(

@@ -92,7 +92,7 @@ def _read(result: Any, queue: str) -> str | None:
     name = read_name(args[0])
     if _is_over(headers.get("expires")):
         return None
-    return _plain(task, name, queue, headers.get(trace_ids.HEADER))
+    return plain(task, name, queue, headers.get(trace_ids.HEADER))
 
 
 def _is_over(expires: str | None) -> bool:
@@ -102,8 +102,11 @@ def _is_over(expires: str | None) -> bool:
     return until < (datetime.now(UTC) if until.tzinfo else datetime.now(UTC).replace(tzinfo=None))
 
 
-def _plain(task: str, name: str, queue: str, request: Any) -> str:
-    """A message that calls `task` with `name`; Celery's protocol 2 without any option."""
+def plain(task: str, name: str, queue: str, request: Any = None) -> str:
+    """A message, as it lies in a queue, that calls `task` with `name`.
+
+    Celery's protocol 2 without any option.
+    """
     ident = str(uuid4())
     named = {trace_ids.HEADER: request} if trace_ids.sane(request) else {}
     return json.dumps(

@@ -14,7 +14,7 @@ from checkpoints.agent_versions import EXTERNAL_QUEUE
 from checkpoints.signals import child_ended, thread_queued
 
 from .doorbell import TASK
-from .producers import count_messages, send
+from .producers import count_messages, send, send_first
 
 RING_KEPT_SECONDS = 5.0
 
@@ -39,6 +39,11 @@ def ring_at(worker: str, *, thread_id: UUID) -> bool:
     from .own_queue import own_queue
 
     return send(TASK, str(thread_id), queue=own_queue(worker), expires=RING_KEPT_SECONDS)
+
+
+def ring_first(thread: UUID, *, queue: str) -> bool:
+    """Send the id so that it is taken before all that waits; False: the broker is away."""
+    return send_first(TASK, str(thread), queue=queue)
 
 
 def rings_waiting(queue: str) -> int:

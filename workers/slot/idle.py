@@ -53,7 +53,7 @@ def _has_work() -> bool:
     durabilities = {agent.graph.durability for agent in agents.values()}
     try:
         return (
-            leases.next_queued(queues, code_of(agents)) is not None
+            any(leases.next_queued(queue, code_of(agents)) is not None for queue in queues)
             or any(queue in queues for _, queue in store.stranded_threads(queued_for_seconds=0))
             or (EPHEMERAL in durabilities and _any_message(queues))
             or (HOT in durabilities and bool(streams.threads_with_entries(patience=0)))

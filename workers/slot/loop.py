@@ -6,10 +6,11 @@ import os
 import socket
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import structlog
 from django.conf import settings
@@ -27,7 +28,7 @@ from checkpoints.signals import state_settled
 from checkpoints.states import EventKind, Status
 
 from ..broker import trace_ids
-from ..broker.receivers import ring, rings_waiting
+from ..broker.receivers import ring, ring_first, rings_waiting
 from ..code import registry
 from ..engine.engine import Engine
 from ..engine.fenced import fenced_event
@@ -49,6 +50,11 @@ log = structlog.get_logger("gatepost.worker")
 AWAY_SECONDS = 15.0
 BOOT = os.urandom(4).hex()
 _listening: list[str] = []
+# Queues on which doorbells waited when this process last left a thread.
+_crowded: set[str] = set()
+# The workspace whose turn it was last, by queue. Each process begins anywhere, so that they do not
+# all serve the same one.
+_turns: defaultdict[str, UUID] = defaultdict(uuid4)
 
 
 def owner() -> str:
@@ -94,10 +100,12 @@ def undo_pauses() -> tuple[float, ...]:
     return tuple(getattr(settings, "GATEPOST_UNDO_PAUSES", PAUSES))
 
 
-def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
+def advance_and_claim(thread_id: str, *, queue: str, request: Any = None) -> None:
     """Work on the named thread if it can be had, then see that no queued one is left behind.
 
-    `request` is the id of the HTTP request that rang for it, for the log.
+    Where doorbells wait on `queue`, from which this one is, workspaces take turns: the slot may
+    work on a thread of another one first. `request` is the id of the HTTP request that rang for it,
+    for the log.
     """
     try:
         thread: UUID | None = UUID(thread_id)
@@ -105,7 +113,11 @@ def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
         log.warning("doorbell.refused", thread=thread_id)
         return
     while thread is not None:
-        work = take(thread, owner=owner(), agents=agents())
+        work = _of_another_workspace(thread, queue)
+        if work is not None:
+            request = None
+        else:
+            work = take(thread, owner=owner(), agents=agents())
         if work is not None:
             work_on(work, request=request)
             ring_for_messages(work, agents())
@@ -114,8 +126,29 @@ def advance_and_claim(thread_id: str, *, request: Any = None) -> None:
         thread, request = left_behind(), None
 
 
+def _of_another_workspace(named: UUID, queue: str) -> Work | None:
+    """The lease of a thread whose workspace is in turn before that of `named`; None for `named`.
+
+    Without it a workspace would wait for all doorbells that others rang before. `named` is rung for
+    again, before all others: any slot may take it meanwhile.
+    """
+    if queue not in _crowded:
+        return None
+    turn = leases.next_queued(queue, code_of(agents()), after=_turns[queue], named=named)
+    if turn is None:
+        return None
+    work = None
+    if turn.thread != named:
+        work = take(turn.thread, owner=owner(), agents=agents())
+        if work is None:
+            return None  # Another slot was quicker: this one has not served that workspace.
+        ring_first(named, queue=queue)
+    _turns[queue] = turn.workspace
+    return work
+
+
 def left_behind() -> UUID | None:
-    """Ring for the longest queued thread of each queue without doorbells; rarely, claim one.
+    """Ring for the next queued thread of each queue without doorbells; rarely, claim one.
 
     A thread is not worked on under the doorbell of another: what Celery lists as active is what
     is being worked on, and nothing that waits. Only while the broker is away is the thread given
@@ -123,10 +156,15 @@ def left_behind() -> UUID | None:
     """
     for queue in queues():
         if rings_waiting(queue):
+            _crowded.add(queue)
             continue
-        thread = leases.next_queued([queue], code_of(agents()))
-        if thread is not None and not ring(thread_id=thread, queue=queue):
-            return thread
+        _crowded.discard(queue)
+        turn = leases.next_queued(queue, code_of(agents()), after=_turns[queue])
+        if turn is None:
+            continue
+        _turns[queue] = turn.workspace
+        if not ring(thread_id=turn.thread, queue=queue):
+            return turn.thread
     return None
 
 

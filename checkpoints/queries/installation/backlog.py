@@ -284,10 +284,14 @@ def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status,
 
 
 def place_in_queue(thread_id: UUID) -> PlaceInQueue:
-    """A thread's place among the queued ones of its queue; `before` counts up to 1,000."""
+    """A thread's place among the queued ones of its workspace; `before` counts up to 1,000.
+
+    Workspaces take turns on a queue, so threads of others are not before it.
+    """
     [(queue, before, seconds, wake_seq, lease_expired)] = rows(
         "SELECT th.queue, (SELECT count(*) FROM (SELECT 1 FROM gp_thread o WHERE "
-        "o.queue = th.queue AND o.status = 'queued' AND o.status_since < th.status_since "
+        "o.queue = th.queue AND o.workspace_id = th.workspace_id AND o.status = 'queued' "
+        "AND o.status_since < th.status_since "
         "LIMIT 1000) earlier), extract(epoch FROM clock_timestamp() - th.status_since), "
         "th.wake_seq, th.lease_token IS NOT NULL AND th.lease_until < clock_timestamp() "
         "FROM gp_thread th WHERE th.id = %s::uuid",

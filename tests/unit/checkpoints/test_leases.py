@@ -364,6 +364,11 @@ def test_what_lost_its_worker_is_rung_for_before_what_nobody_serves() -> None:
     assert len(result) == 31
 
 
+def thread_in_turn() -> UUID | None:
+    turn = leases.next_queued("gatepost")
+    return None if turn is None else turn.thread
+
+
 @pytest.mark.django_db
 def test_the_thread_that_waits_longest_is_next() -> None:
     workspace = make_workspace()
@@ -376,13 +381,14 @@ def test_the_thread_that_waits_longest_is_next() -> None:
             "WHERE id = %s::uuid",
             (age, ident),
         )
-    assert leases.next_queued(["fast"]) == second
-    assert leases.next_queued(["fast", "slow"]) == other
-    assert leases.next_queued(["none"]) is None
+    assert leases.next_queued("fast") == leases.Turn(second, workspace)
+    assert leases.next_queued("slow") == leases.Turn(other, workspace)
+    assert leases.next_queued("none") is None
     assert set(store.stranded_threads(queued_for_seconds=15)) == {(second, "fast"), (other, "slow")}
     for ident in (second, other, first):
         acquired(ident)
-    assert leases.next_queued(["fast", "slow"]) is None
+    assert leases.next_queued("fast") is None
+    assert leases.next_queued("slow") is None
 
 
 def test_a_thread_that_somebody_is_taking_is_passed_over(real_db: str) -> None:
@@ -392,8 +398,44 @@ def test_a_thread_that_somebody_is_taking_is_passed_over(real_db: str) -> None:
         host=connected["HOST"], dbname=connected["NAME"], user=connected["USER"]
     ) as other:
         other.execute("SELECT 1 FROM gp_thread WHERE id = %s FOR UPDATE", (first,))
-        assert leases.next_queued(["gatepost"]) == second
-    assert leases.next_queued(["gatepost"]) == first
+        assert thread_in_turn() == second
+    assert thread_in_turn() == first
+
+
+@pytest.mark.django_db
+def test_workspaces_take_turns_however_many_threads_one_has_queued() -> None:
+    noisy, quiet, third = sorted(make_workspace() for _ in range(3))
+    crowd = [make_thread(workspace=noisy) for _ in range(20)]
+    one, other = make_thread(workspace=quiet), make_thread(workspace=third)
+
+    def turns(named: UUID | None, after: UUID, times: int) -> list[UUID]:
+        result = []
+        for _ in range(times):
+            turn = leases.next_queued("gatepost", after=after, named=named)
+            assert turn is not None
+            result.append(turn.thread)
+            after = turn.workspace
+        return result
+
+    assert turns(None, noisy, 4) == [one, other, crowd[0], one]
+    # Rung for by the last of the crowd: in the turn of its workspace it is taken itself.
+    assert turns(crowd[-1], noisy, 4) == [one, other, crowd[-1], one]
+    assert turns(crowd[-1], third, 2) == [crowd[-1], one]
+    # A workspace of which nothing may be taken has no turn.
+    acquired(one)
+    store.trip_breaker(third, {}, reason="Look first.", actor=OPERATOR)
+    assert turns(crowd[-1], noisy, 2) == [crowd[-1], crowd[-1]]
+    assert turns(None, uuid4(), 1) == [crowd[0]]
+
+
+@pytest.mark.django_db
+def test_what_need_not_be_queued_has_its_turn_as_well() -> None:
+    """Messages of an ephemeral thread wait elsewhere."""
+    own, other = sorted(make_workspace() for _ in range(2))
+    named, beside = make_thread(workspace=own), make_thread(workspace=other)
+    acquired(named)
+    assert leases.next_queued("gatepost", after=other, named=named) == leases.Turn(named, own)
+    assert leases.next_queued("gatepost", after=own, named=named) == leases.Turn(beside, other)
 
 
 @pytest.mark.django_db

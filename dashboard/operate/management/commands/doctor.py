@@ -147,7 +147,11 @@ def _thread_table(standstill: Standstill) -> Table:
         ("next", ", ".join(f.next_nodes) or "-"),
         ("lease", lease),
         ("workers", workers),
-        *([("before it", f"{f.before_in_queue} threads")] if f.before_in_queue is not None else []),
+        *(
+            [("before it", f"{f.before_in_queue} threads of its workspace")]
+            if f.before_in_queue is not None
+            else []
+        ),
         *([("crashes", f.crash_count)] if f.crash_count else []),
         *([("wish", f.wish)] if f.wish else []),
         *([("pauses at", f.pause_at)] if f.pause_at else []),

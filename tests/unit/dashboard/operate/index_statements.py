@@ -25,7 +25,7 @@ from approvals.policies import preview
 from approvals.records import requests, threads
 from approvals.records.questions import Question
 from benchmarks.inbox import SPREAD, multiply
-from checkpoints import queries, store
+from checkpoints import leases, queries, store
 from checkpoints.models import Budget
 from checkpoints.queries.history import asked, passages
 from checkpoints.records import Work
@@ -229,6 +229,7 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_thread_terms": page("/?q=nobody"),
     "gp_thread_top": page("/"),
     "gp_thread_tree": page("/?root={there.thread}"),
+    "gp_thread_turn": lambda _: leases.next_queued("gatepost", after=UUID(int=1)),
     "gp_thread_wake": no_values(store.wake_sleepers, owner=OWNER),
     "gp_wake_due": no_values(store.deliver_due, actor=OWNER),
     "gp_child_awaited": lambda there: store.await_children(there.work, [[uuid4()]]),

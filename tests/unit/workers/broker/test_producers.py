@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import sys
 from statistics import median
 from types import FrameType
@@ -12,7 +14,8 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from workers.broker.producers import count_messages, send
+from workers.broker import doorbell
+from workers.broker.producers import count_messages, send, send_first
 from workers.broker.transport import BellChannel
 from workers.celery import app
 
@@ -60,6 +63,16 @@ def test_a_lost_pool_takes_its_client_with_it(queue: str) -> None:
             assert third.connection_pool is channel.pool
     assert send("workers.tasks.advance", "after", queue=queue)
     assert count_messages(queue) == 2
+
+
+def test_a_message_can_be_taken_before_all_others(queue: str) -> None:
+    thread = str(uuid4())
+    assert send_first(doorbell.TASK, thread, queue=queue)
+    assert count_messages(queue) == 2
+    with Redis.from_url(settings.REDIS_URL) as client:
+        text: Any = client.rpop(queue)  # as workers take it
+    assert thread in str(base64.b64decode(json.loads(text)["body"]))
+    assert doorbell.read(text, queue) is not None
 
 
 def test_a_message_is_one_round_trip(queue: str) -> None:

@@ -72,7 +72,8 @@ class Member:
         return claims.take(thread, owner=self.id, agents=self.agents)
 
     def next(self) -> UUID | None:
-        return leases.next_queued([self.queue], claims.code_of(self.agents))
+        turn = leases.next_queued(self.queue, claims.code_of(self.agents))
+        return None if turn is None else turn.thread
 
     def work(self, thread: UUID, *, steps: int = 99) -> ThreadRow:
         """Take it and go on until it stops, or hand it back after so many steps."""

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.requirement("G01")
 
 WHY = "Supplier prices are wrong."
 CAN_STAND: dict[str, Status] = {str(status): status for status in Status}
-QUEUES = ["gatepost"]
+QUEUE = "gatepost"
 
 
 def trip(workspace: UUID, **selection: Any) -> BreakerRow:
@@ -85,7 +85,7 @@ def test_nobody_takes_a_stopped_thread_until_it_is_released() -> None:
     thread, beside = make_thread(workspace=workspace), make_thread(workspace=other)
     breaker = trip(workspace)
     assert leases.acquire(thread, owner="worker:1") is None
-    assert leases.next_queued(QUEUES) == beside
+    assert leases.next_queued(QUEUE) == leases.Turn(beside, other)
     assert store.stranded_threads(queued_for_seconds=0) == [(beside, "gatepost")]
     row = row_of(thread, workspace)
     assert row.status is Status.QUEUED
@@ -98,7 +98,7 @@ def test_nobody_takes_a_stopped_thread_until_it_is_released() -> None:
     assert leases.acquire(late, owner="worker:1") is None
     assert release(breaker, workspace) == 2
     assert row_of(thread, workspace).stopped is None
-    assert leases.next_queued(QUEUES) == thread
+    assert leases.next_queued(QUEUE) == leases.Turn(thread, workspace)
     assert claimed(workspace) == {thread, late}
 
 

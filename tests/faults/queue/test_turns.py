@@ -1,0 +1,60 @@
+"""Workspaces take turns: thousands of queued threads of one are not in the way of another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from django.conf import settings
+from redis import Redis
+
+from checkpoints import store
+from tests.faults.bench import Case, Field, Worker, ask, wait_until
+
+pytestmark = pytest.mark.hazard
+CROWD, FEW = 200, 10
+
+
+def beside(folder: Path, name: str) -> Field:
+    """A workspace of its own, served by the same worker."""
+    (folder / name).mkdir()
+    return Field(folder / name, store.create_workspace(name, actor="user:0"))
+
+
+def taken_before(last: Case, workspace: UUID) -> int:
+    """How many threads of a workspace a worker took before it took `last`."""
+    ((number,),) = ask(
+        "SELECT count(DISTINCT e.thread_id) FROM gp_event e JOIN gp_thread t ON t.id = e.thread_id "
+        "WHERE t.workspace_id = %s::uuid AND e.kind = 'lease.acquired' AND e.at < (SELECT min(at) "
+        "FROM gp_event WHERE thread_id = %s::uuid AND kind = 'lease.acquired')",
+        workspace,
+        last.id,
+    )
+    return int(number)
+
+
+def test_a_crowd_of_one_workspace_lets_another_pass(
+    field: Field, worker: Worker, tmp_path: Path
+) -> None:
+    busy = [field.play("look first", hold=("in-first",)) for _ in worker.slots()]
+    for case in busy:
+        case.wait_called("first")
+    noisy, quiet = (beside(tmp_path, name) for name in ("noisy", "quiet"))
+    crowd = [noisy.play("look first") for _ in range(CROWD)]
+    few = [quiet.play("look first") for _ in range(FEW)]
+    for case in busy:
+        case.go("in-first")
+    for case in few:
+        case.wait_status("succeeded")
+
+    # Each slot has its own turns; one that was not quick enough takes a thread of the crowd.
+    assert taken_before(few[0], noisy.workspace) <= 2 * len(busy)
+    assert taken_before(few[-1], noisy.workspace) <= 3 * FEW
+
+    # Nobody of the crowd is forgotten, none is worked on twice.
+    for case in crowd:
+        case.wait_status("succeeded")
+    assert [len(case.calls("first")) for case in [*few, *crowd]] == [1] * (FEW + CROWD)
+    with Redis.from_url(settings.REDIS_URL) as valkey:
+        wait_until(lambda: valkey.llen("gatepost") == 0, what="all doorbells to be answered")
