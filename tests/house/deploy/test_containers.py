@@ -85,6 +85,26 @@ def test_our_containers_have_no_rights_that_they_do_not_need() -> None:
     assert [i.word for i in ours].index("USER") < [i.word for i in ours].index("CMD")
 
 
+def test_every_container_is_bounded_pinned_and_not_root() -> None:
+    """What no `docker` has started here, the file says; see docs/howto/deploy.md."""
+    for name, service in services().items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["pids_limit"] == (4096 if name in OURS else 512), name
+        if name in OURS:
+            continue
+        assert service["user"] in ("postgres", "valkey"), name
+        # A whole version: neither `latest` nor one that moves.
+        assert re.fullmatch(r"[a-z/]+:\d+(\.\d+)+", service["image"]), name
+    bounded = {name for name, service in services().items() if "mem_limit" in service}
+    assert bounded == {*services()} - {"hot"}
+    # A limit beside its own would end it while it writes its log anew, which takes twice as much.
+    assert "--maxmemory" in services()["hot"]["command"]
+    for instruction in dockerfile():
+        if instruction.word == "FROM":
+            assert re.match(r"python:\d+\.\d+\.\d+-", instruction.rest), instruction
+
+
 @pytest.mark.slow
 def test_every_variable_is_one_that_the_code_reads() -> None:
     known = read_by_code()
