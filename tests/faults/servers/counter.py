@@ -18,13 +18,15 @@ WAITS = 80.0  # seconds until an answer that nobody lets go, so that no test han
 class Call:
     """One request: what was done, for which errand, under which key, from which host.
 
-    `clock` is the host's time, `ahead` by how many seconds it is before that of the counter.
+    `code` is where the host's Gatepost lies, `clock` its time, `ahead` by how many seconds that is
+    before the counter's.
     """
 
     what: str
     name: str
     key: str
     host: str
+    code: str
     clock: float
     ahead: float
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from uuid import UUID
 
 import httpx
 import psycopg
@@ -30,7 +31,7 @@ from dashboard.operate.embedded.valkey import Valkey
 from tests.faults.bench import AGENTS, Worker
 from tests.faults.web import Web
 from tests.support import buckets
-from tests.support.cast import Cast, make_cast
+from tests.support.cast import make_cast
 from tests.support.servers import FAST
 
 from .counter import Counter, counter
@@ -97,9 +98,9 @@ class Hosts:
     folder: Path
     postgres: Postgres
     valkey: Valkey
-    bucket: dict[str, str]
+    files: dict[str, str]
     counter: Counter
-    cast: Cast
+    workspace: UUID
     all: dict[str, Host] = field(default_factory=dict)
 
     def host(self, name: str, **more: str) -> Host:
@@ -111,7 +112,7 @@ class Hosts:
         environment = {
             "DATABASE_URL": f"postgresql://gatepost@127.0.0.1:{postgres.port}/gatepost",
             "REDIS_URL": f"redis://127.0.0.1:{valkey.port}/0",
-            **self.bucket,
+            **self.files,
             "GATEPOST_DATA": str(home / "data"),
             "TMPDIR": str(home / "tmp"),
             "HOME": str(home),
@@ -132,8 +133,8 @@ class Hosts:
         made.worker = Worker(made.home, name, slots=slots, environment=made.environment)
         return made
 
-    def start_web(self, name: str) -> Host:
-        made = self.host(name)
+    def start_web(self, name: str, **more: str) -> Host:
+        made = self.host(name, **more)
         made.web = Web(made.home, **made.environment)
         return made
 
@@ -158,9 +159,47 @@ class Hosts:
             host.stop()
 
 
+def first_set_up(url: str) -> UUID:
+    """The tables and the cast of this code; the workspace."""
+    call_command("migrate", verbosity=0)
+    return make_cast().workspace
+
+
 @contextmanager
-def own_hosts(blocker: DjangoDbBlocker, folder: Path) -> Iterator[Hosts]:
-    """Servers, a bucket and a counter, and no host yet; this process reads them as well."""
+def in_bucket(home: Path) -> Iterator[dict[str, str]]:
+    """Files of all hosts and of this process lie in a bucket; how a host is told."""
+    (home / "bucket").mkdir()
+    with buckets.seaweedfs(home / "bucket") as url:
+        buckets.client(url).create_bucket(Bucket=buckets.BUCKET)
+        address = f"s3://{buckets.BUCKET}/team?endpoint={url}"
+        here = storage.files(address, key=buckets.KEY, secret=buckets.SECRET)
+        with override_settings(STORAGES={**settings.STORAGES, "default": here}):
+            yield {
+                "GATEPOST_STORAGE": address,
+                "GATEPOST_STORAGE_KEY": buckets.KEY,
+                "GATEPOST_STORAGE_SECRET": buckets.SECRET,
+            }
+
+
+@contextmanager
+def in_folder(home: Path) -> Iterator[dict[str, str]]:
+    """The same in a folder that all hosts mount."""
+    with override_settings(MEDIA_ROOT=str(home / "files")):
+        yield {"GATEPOST_FILES": str(home / "files")}
+
+
+@contextmanager
+def own_hosts(
+    blocker: DjangoDbBlocker,
+    folder: Path,
+    *,
+    files: Callable[[Path], AbstractContextManager[dict[str, str]]] = in_bucket,
+    set_up: Callable[[str], UUID] = first_set_up,
+) -> Iterator[Hosts]:
+    """Servers, files and a counter, and no host yet; this process reads them as well.
+
+    `set_up` is called with the address of the empty database.
+    """
     home = Path(tempfile.mkdtemp(prefix="gp-hosts-", dir="/tmp"))
     home.chmod(0o711 if os.geteuid() == 0 else 0o700)
     data = home / "data"
@@ -172,12 +211,7 @@ def own_hosts(blocker: DjangoDbBlocker, folder: Path) -> Iterator[Hosts]:
         for server in (postgres, valkey):
             server.start()
             stack.callback(server.stop)
-        (home / "bucket").mkdir()
-        url = stack.enter_context(buckets.seaweedfs(home / "bucket"))
-        buckets.client(url).create_bucket(Bucket=buckets.BUCKET)
-        address = f"s3://{buckets.BUCKET}/team?endpoint={url}"
-        here = storage.files(address, key=buckets.KEY, secret=buckets.SECRET)
-        stack.enter_context(override_settings(STORAGES={**settings.STORAGES, "default": here}))
+        told = stack.enter_context(files(home))
         stack.enter_context(patch.dict(os.environ))
         for name in OF_THIS_RUN:
             os.environ.pop(name, None)
@@ -185,13 +219,8 @@ def own_hosts(blocker: DjangoDbBlocker, folder: Path) -> Iterator[Hosts]:
         valkey.wait()
         postgres.create_database()
         stack.enter_context(elsewhere(data, places.run))
-        call_command("migrate", verbosity=0)
-        bucket = {
-            "GATEPOST_STORAGE": address,
-            "GATEPOST_STORAGE_KEY": buckets.KEY,
-            "GATEPOST_STORAGE_SECRET": buckets.SECRET,
-        }
+        workspace = set_up(f"postgresql:///gatepost?host={places.run}&user=gatepost")
         counted = stack.enter_context(counter())
-        made = Hosts(folder, postgres, valkey, bucket, counted, make_cast())
+        made = Hosts(folder, postgres, valkey, told, counted, workspace)
         stack.callback(made.stop)
         yield made
