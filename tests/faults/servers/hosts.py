@@ -211,7 +211,7 @@ def own_hosts(
         for server in (postgres, valkey):
             server.start()
             stack.callback(server.stop)
-        told = stack.enter_context(files(home))
+        environment = stack.enter_context(files(home))
         stack.enter_context(patch.dict(os.environ))
         for name in OF_THIS_RUN:
             os.environ.pop(name, None)
@@ -221,6 +221,6 @@ def own_hosts(
         stack.enter_context(elsewhere(data, places.run))
         workspace = set_up(f"postgresql:///gatepost?host={places.run}&user=gatepost")
         counted = stack.enter_context(counter())
-        made = Hosts(folder, postgres, valkey, told, counted, workspace)
+        made = Hosts(folder, postgres, valkey, environment, counted, workspace)
         stack.callback(made.stop)
         yield made
