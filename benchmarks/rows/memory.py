@@ -55,7 +55,9 @@ FROM generate_series(%(first)s::bigint, %(last)s::bigint) n
 _MEMORIES = f"""
 INSERT INTO gp_memory (id, workspace_id, scope, owner, kind, text, metadata, salt, outside, source,
                        author)
-SELECT lpad(to_hex(n), 32, '0')::uuid, %(workspace)s::uuid, 'workspace', '', 'fact', {_WORDS},
+SELECT lpad(to_hex(n), 32, '0')::uuid, %(workspace)s::uuid,
+  CASE WHEN n %% 2 = 0 THEN 'workspace' ELSE 'agent' END,
+  CASE WHEN n %% 2 = 0 THEN '' ELSE 'bench-memory' END, 'fact', {_WORDS},
   '{{}}', '', false, 'agent', 'agent:bench-memory' FROM generate_series(1, %(entries)s::bigint) n
 """
 _VECTORS = """
@@ -87,7 +89,7 @@ def _version() -> UUID:
 
 
 def _recall(raw: Raw, entries: int, measured: Measured) -> None:
-    """Recall of a thread that reads all entries, with rare words and with common ones."""
+    """Recall of a thread that reads all entries, half of them its agent's."""
     exact = directions(np.random.default_rng(7), entries)
     with embeddings() as model, override_settings(GATEPOST_EMBEDDINGS=model):
         _fill_memory(raw, exact, model)

@@ -17,6 +17,7 @@ from checkpoints.memories import KINDS, SCOPES, FormerText, Kind, MemoryRow, Sco
 
 from ..postgres.list_conditions import condition, narrowing, parameters
 from ..postgres.named_rows import fetch_named
+from ..postgres.plans import planned_for_this
 from ..postgres.sql_files import sql_file
 from ..state import deltas
 from ..tables.readers import record_of
@@ -153,10 +154,12 @@ def recall(
     if not near:
         sql = SQL.recall if query else SQL.recall_newest
         more = {"words": query} if query else {}
-        rows = fetch_named(sql, params | more | {"limit": limit})
+        with planned_for_this():
+            rows = fetch_named(sql, params | more | {"limit": limit})
         return [(_row(row), float(row.rank)) for row in rows]
     fusing: dict[str, Any] = {"words": query, "limit": max(limit, FUSED)}
-    worded = [_row(row) for row in fetch_named(SQL.recall, params | fusing)] if query else []
+    with planned_for_this():
+        worded = [_row(row) for row in fetch_named(SQL.recall, params | fusing)] if query else []
     alike = fetch_named(SQL.near, params | {"ids": [ident for ident, _ in near]})
     return _fused(worded, _in_order(alike, near))[:limit]
 

@@ -56,12 +56,16 @@ m.workspace_id = %(workspace)s::uuid AND m.scope = p.scope AND m.owner = p.owner
   AND m.created_at <= p.until AND m.gone_at IS NULL AND m.kind = ANY(%(kinds)s::text[])
   AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
 
--- recall -- The best of the newest memories that a thread reads with any of these words.
+-- recall -- The best of the newest memories that a thread reads with any of these words. Of each place the newest: where a
+-- word is common they are found in their order, without reading all that have it.
 WITH {places}
 SELECT {columns}, ts_rank(m.words, %(words)s::tsquery, 1) AS rank FROM (
-  SELECT m.* FROM places p JOIN gp_memory m ON {readable}
-  WHERE m.words @@ %(words)s::tsquery
-  ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s) m
+  SELECT n.id FROM places p CROSS JOIN LATERAL (
+    SELECT m.id, m.created_at FROM gp_memory m
+    WHERE {readable} AND m.words @@ %(words)s::tsquery
+    ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s) n
+  ORDER BY n.created_at DESC, n.id DESC LIMIT %(hits)s) n
+JOIN gp_memory m ON m.id = n.id
 ORDER BY rank DESC, m.created_at DESC, m.id DESC LIMIT %(limit)s
 
 -- recall_newest -- The newest memories that a thread reads.
