@@ -528,7 +528,10 @@ class WorkspaceEventKind(_Kind):
     PASSKEY_ADDED = "passkey.added", "user name passkey", Proof.ROWS
     PASSKEY_REMOVED = "passkey.removed", "user name passkey", Proof.ROWS
     PASSKEY_REFUSED = "passkey.refused", "user name passkey count known", Proof.ROWS
-    CAPSULE_EXPORTED = "capsule.exported", "thread number children seq hash archive capsule"
+    CAPSULE_EXPORTED = (
+        "capsule.exported",
+        "thread number children memories seq hash archive capsule",
+    )
     CHANNEL_REVEALED = "channel.revealed", "thread channel checkpoint number"
     POLICY_MADE = "policy.made", "policy name number action condition content", Proof.ROWS
     POLICY_CHANGED = (

@@ -25,16 +25,17 @@ from ..state import deltas
 from .zip_stream import ZipStream
 
 # 2 brought the pin and the cursors, which a capsule of 1 lacks, 3 the anatomy, 4 the children,
-# 5 the integrity.
-FORMAT = 5
-READABLE = (1, 2, 3, 4, 5)
-MANIFEST, THREAD, STATE, STATE_YAML, ANATOMY, INTEGRITY, FILES = (
+# 5 the integrity, 6 memories.
+FORMAT = 6
+READABLE = (1, 2, 3, 4, 5, 6)
+MANIFEST, THREAD, STATE, STATE_YAML, ANATOMY, INTEGRITY, MEMORIES, FILES = (
     "MANIFEST",
     "thread.json",
     "state.json",
     "state.yaml",
     "anatomy.json",
     "integrity.jsonl",
+    "memories.jsonl",
     "artifacts.jsonl",
 )
 EVENTS, ACTIVITIES, CURSORS, APPROVALS, DECISIONS = (
@@ -51,7 +52,7 @@ MEMBERS_MAX = 2_000_000
 MANIFEST_MAX = 256 * 1024 * 1024
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAMES = re.compile(
-    rf"MANIFEST|state\.(?:json|yaml)|anatomy\.json|integrity\.jsonl|artifacts\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
+    rf"MANIFEST|state\.(?:json|yaml)|anatomy\.json|(?:integrity|memories|artifacts)\.jsonl|artifacts/[0-9a-f]{{64}}|agents/{_ID}\.json"
     rf"|(?:(?:bases|children)/{_ID}/)?(?:thread\.json|(?:events|activities|cursors|approvals|decisions)\.jsonl"
     r"|checkpoints/[0-9]{6,10}\.json|contents/[0-9a-f]{64}\.json)"
 )

@@ -196,6 +196,7 @@ from .remembered import (
     former_texts,
     memories,
     memories_named,
+    memories_over,
     memories_of_threads,
     memory,
     memory_item,

@@ -175,6 +175,11 @@ def memories_named(idents: Sequence[UUID], *, workspace: UUID) -> dict[UUID, Mem
     return {row.id: _row(row) for row in rows}
 
 
+def memories_over(idents: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
+    """Those of these memories whose time is over; a legal hold keeps their texts, unread."""
+    return {row.id for row in fetch_named(SQL.over, (list(idents), workspace))}
+
+
 def memory_item(
     namespace: str, key: str, *, workspace: UUID, scope: Scope, owner: str
 ) -> MemoryRow | None:

@@ -84,6 +84,10 @@ SELECT {columns} FROM places p JOIN gp_memory m ON {readable} WHERE m.id = ANY(%
 -- named -- Memories of a workspace by their ids.
 SELECT {columns} FROM gp_memory m WHERE m.id = ANY(%s::uuid[]) AND m.workspace_id = %s::uuid
 
+-- over -- Those of these memories whose time is over, though nobody has deleted them yet.
+SELECT m.id FROM gp_memory m WHERE m.id = ANY(%s::uuid[]) AND m.workspace_id = %s::uuid
+  AND m.expires_at <= clock_timestamp() AND m.gone_at IS NULL
+
 -- former -- The texts of a memory before it was corrected, the newest first.
 SELECT x.revision, x.text, x.author, x.written_at FROM gp_memory_text x
 WHERE x.memory_id = %s::uuid ORDER BY x.revision DESC

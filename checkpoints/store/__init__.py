@@ -50,6 +50,7 @@ from .installation.imports import (
     keep_head,
     note_import,
 )
+from .installation.memories import EXPIRED as MEMORY_EXPIRED
 from .installation.memories import correct as correct_memory
 from .installation.memories import forget as forget_memories
 from .installation.memories import forget_expired as forget_expired_memories

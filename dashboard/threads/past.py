@@ -29,8 +29,9 @@ from dashboard.kit.api.parameters import choice, flag, ident, rows, whole, words
 from dashboard.kit.api.renderers import YAMLRenderer, ZipRenderer
 from dashboard.kit.shapes.django_request import django_request
 from dashboard.threads.answers import diff_answer, events_answer
-from dashboard.threads.capsule import export
+from dashboard.threads.capsule import export, memories_along
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
+from dashboard.threads.capsules.memories import MemoriesAlong
 from dashboard.threads.page.anatomy import anatomy_of
 from dashboard.threads.page.anatomy_shape import Anatomy
 from dashboard.threads.page.memory import state_in_memory
@@ -49,6 +50,12 @@ from workers.external.settled import recorded
 NUMBER_MAX = 2**31 - 1
 NUMBER = whole("number", "Only the checkpoint of this number, with its files.", high=NUMBER_MAX)
 CHILDREN = flag("children", "With all threads that it started or handed over to, down the tree.")
+COUNTED = flag("preview", "Only how many memories `memories` would take along; nothing is logged.")
+MEMORIES = flag(
+    "memories",
+    "With the texts of memory that these threads refer to, as far as you may see them; of those "
+    "that are deleted the reason.",
+)
 COMMAS = r"^[^,]+(?:,[^,]+)*$"
 KINDS = re.compile(COMMAS)
 BEFORE = whole("cursor", "`next_cursor` of the page before.", high=NUMBER_MAX)
@@ -272,19 +279,32 @@ class ThreadCapsule(Past):
 
     @extend_schema(
         operation_id="threads_capsule",
-        responses={(200, MEDIA_TYPE): OpenApiTypes.BINARY, **refusals(404, 409, 422)},
+        responses={
+            (200, MEDIA_TYPE): OpenApiTypes.BINARY,
+            (200, "application/json"): MemoriesAlong,
+            **refusals(404, 409, 422),
+        },
         parameters=[
             OpenApiParameter("format", str, exclude=True),
             NUMBER,
             CHILDREN,
+            MEMORIES,
+            COUNTED,
         ],
         summary="A capsule: the thread with its whole past as one zip file",
         description=f"What `{COMMAND} import` reads elsewhere. It is logged in the workspace who "
         "took it. Roles: operator, auditor.",
     )
-    def get(self, request: Request, thread_id: UUID) -> StreamingHttpResponse:
+    def get(self, request: Request, thread_id: UUID) -> StreamingHttpResponse | Response:
         """Rows as of one moment; bases of forks and files come with it, children by choice."""
         number = self.number(NUMBER, -1)
         point, children = None if number < 0 else number, self.flag("children")
-        capsule = export(self.actor, thread_id, point, children=children)
+        if self.flag("preview"):
+            counted = answer(memories_along(self.actor, thread_id, point, children=children))
+            counted.content_type = (
+                JSONRenderer.media_type
+            )  # whatever form of a capsule is asked for
+            return counted
+        memories = self.flag("memories")
+        capsule = export(self.actor, thread_id, point, children=children, memories=memories)
         return download(django_request(request), capsule)

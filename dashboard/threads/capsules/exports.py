@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from approvals.verification.integrity import ThreadIntegrity
 from checkpoints import payloads, queries
 from checkpoints.capsules import layout
 from checkpoints.errors import NotAllowedNow
+from checkpoints.memories import refs_in
 from checkpoints.postgres.snapshots import one_moment
 from checkpoints.state import deltas, references
 from checkpoints.states import EventKind
@@ -23,7 +24,10 @@ from checkpoints.views import CheckpointRow, ThreadRow
 from dashboard.documents.json_text import json_of
 from dashboard.documents.state_document import files_in, state_answer
 from dashboard.documents.yaml_text import yaml_of
+from dashboard.identity.permissions import Actor
 from dashboard.threads.page.anatomy import anatomy_of
+
+from .memories import MemoriesAlong, memory_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Capsule:
     """A capsule about to be written; `chunks` gives its bytes once, `close` forgets them.
 
     `children` threads of the tree below are in it, and `left_out` of those next below are not.
+    `memories` says how many memories that it refers to came along.
     """
 
     name: str
@@ -40,6 +45,7 @@ class Capsule:
     writer: layout.Writer
     children: int = 0
     left_out: int = 0
+    memories: MemoriesAlong = field(default_factory=MemoriesAlong)
 
     def chunks(self) -> Iterator[bytes]:
         """Its bytes; memory holds one chunk."""
@@ -62,11 +68,13 @@ def capsule_of(
     *,
     children: bool = False,
     integrity: Iterable[ThreadIntegrity] = (),
+    reader: Actor | None = None,
 ) -> Capsule:
     """A thread as of one moment with its bases, or only one checkpoint of it.
 
     With `children` the whole tree below the thread comes along, hand-offs as well. `integrity` is
-    what a verification found of its threads, and stands in a member of its own.
+    what a verification found of its threads, and stands in a member of its own; so do, with a
+    `reader`, the memories that the threads refer to, as far as they may see them.
 
     Rows are collected in a temporary file as of one moment of the database; files are read when
     they are written out, since they never change. Raises NotAllowedNow where one is lost.
@@ -76,8 +84,12 @@ def capsule_of(
         with one_moment():
             collected = _Collected(writer, thread)
             row = collected.everything(point, children=children)
-            if lines := [_integrity_line(one) for one in integrity]:
-                writer.add_lines(layout.INTEGRITY, lines)
+            along = MemoriesAlong()
+            if reader is not None:
+                lines, along = memory_lines(reader, collected.memories)
+                writer.add_lines(layout.MEMORIES, lines)
+            if integrities := [_integrity_line(one) for one in integrity]:
+                writer.add_lines(layout.INTEGRITY, integrities)
     except BaseException:
         writer.close()
         raise
@@ -90,6 +102,7 @@ def capsule_of(
         writer=writer,
         children=len(collected.children),
         left_out=len(collected.left_out),
+        memories=along,
     )
 
 
@@ -101,6 +114,7 @@ class _Collected:
         self._thread = thread
         self._files: set[str] = set()
         self._contents: set[str] = set()
+        self.memories: set[tuple[UUID, int]] = set()  # with the revision
         self.children: list[UUID] = []
         self.left_out: list[UUID] = []
 
@@ -150,6 +164,7 @@ class _Collected:
         """The whole state for people, in both forms, and its anatomy, as the API answers them."""
         answer = state_answer(self._thread, point)
         self._files |= {ref["$artifact"] for ref in files_in(answer.state)}
+        self.memories |= set(refs_in(answer.state))
         text = json_of(answer)
         self._writer.add(layout.STATE, [text.encode(), b"\n"])
         self._writer.add(layout.STATE_YAML, [yaml_of(json.loads(text))])
@@ -166,7 +181,9 @@ class _Collected:
             if raw is None or layout.sha_of(raw) != sha:
                 raise NotAllowedNow(f"The content {sha[:12]} is lost; see `verify` for where.")
             self._writer.add(folder + layout.content_name(sha), [raw])
-            self._files |= {ref["$artifact"] for ref in files_in(deltas.decode(raw))}
+            content = deltas.decode(raw)
+            self._files |= {ref["$artifact"] for ref in files_in(content)}
+            self.memories |= set(refs_in(content))
         add(folder + layout.ACTIVITIES, self._noting(queries.activity_rows(thread)))
         add(folder + layout.CURSORS, self._noting(queries.cursor_rows(thread)))
         add(folder + layout.APPROVALS, self._noting(requests.approval_rows(thread)))
@@ -179,6 +196,7 @@ class _Collected:
     def _noting(self, results: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for row in results:
             self._files |= {ref["$artifact"] for ref in files_in(row)}
+            self.memories |= set(refs_in(row))
             if row.get("kind") == EventKind.ARTIFACT_STORED:
                 self._files.add(row["data"]["sha256"])
             if put := row.get("delta", {}).get(references.PUT):

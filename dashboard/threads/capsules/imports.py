@@ -25,6 +25,7 @@ from checkpoints.capsules.layout import BadCapsule, Reader
 from checkpoints.capsules.rows import CURSOR, from_json
 from checkpoints.chain import exported_row_differs
 from checkpoints.errors import GatepostError, InvalidValue, NotAllowedNow, NotFound
+from checkpoints.memories import refs_in
 from checkpoints.state import deltas
 from checkpoints.state.json_schemas.soundness import broken_part
 from checkpoints.state.schema_texts import with_definitions
@@ -37,6 +38,7 @@ from dashboard.documents.yaml_text import yaml_of
 from dashboard.identity.permissions import Actor
 from dashboard.threads.capsules.credentials import AGENT_MAX, refuse_credentials
 from dashboard.threads.capsules.lineages import lineages
+from dashboard.threads.capsules.memories import check_memories
 
 log = structlog.get_logger("gatepost.capsules")
 
@@ -49,7 +51,8 @@ TAKEN = "An id in the capsule is not free on this installation. Import it on ano
 class Imported:
     """The result of an import: thread, the bases and children with it, events verified.
 
-    `left_out` counts the children that are not in the capsule.
+    `left_out` counts the children that are not in the capsule, `memories` the texts of memory that
+    are: they are for readers, and none is kept.
     """
 
     thread: UUID
@@ -58,6 +61,7 @@ class Imported:
     left_out: int
     events: int
     withdrawn: int
+    memories: int = 0
 
 
 def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Imported:
@@ -71,6 +75,7 @@ def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Impo
     """
     with _opened(path) as reader, _in_shape():
         refuse_credentials(reader)
+        named = _named_memories(reader)
         about = about_of(reader)
         files = _files(reader)
         taken = _OneImport(actor, reader, about, files, name or about.row["name"])
@@ -81,7 +86,21 @@ def import_capsule(actor: Actor, path: Path, *, name: str | None = None) -> Impo
             taken.agents()
             for row in files:
                 store.import_artifact(row, workspace=actor.workspace, path=paths[row["sha256"]])
-            return taken.checkpoint() if about.kind == "checkpoint" else taken.threads()
+            done = taken.checkpoint() if about.kind == "checkpoint" else taken.threads()
+            return replace(done, memories=check_memories(reader, named))
+
+
+def _named_memories(reader: Reader) -> set[tuple[UUID, int]]:
+    """The memories that values name which the reader reads from now on."""
+    named: set[tuple[UUID, int]] = set()
+    look_at = reader.look_at
+
+    def look(value: Any, where: str) -> None:
+        look_at(value, where)
+        named.update(refs_in(value))
+
+    reader.look_at = look
+    return named
 
 
 def _opened(path: Path) -> AbstractContextManager[Reader]:

@@ -53,14 +53,20 @@ def test_a_thread_is_carried_elsewhere(
             assert hashlib.sha256(packed.read(name.lstrip(" *"))).hexdigest() == digest
     table = page.text.partition("| member |")[2].partition("\n\n")[0]
     listed = re.findall(r"`([\w<>./]+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.M)))
-    # This thread has no large value, no file, no cursor, no base and no child.
-    lacks = ("contents/", "artifacts/", "bases/", "children/")
+    # This thread has no large value, no file, no cursor, no base and no child, and was exported
+    # without memories.
+    lacks = ("memories.jsonl", "contents/", "artifacts/", "bases/", "children/")
     for member in listed:
         assert has(members, member) or member.startswith(lacks), member
     assert len(listed) >= 14
     start = "./manage.py export demo-flights"
     page.run(f"{start} --checkpoint 2", "operator", more="--to one.zip", **names)
     page.run(f"{start} --children", "operator", more="--to tree.zip", **names)
+    page.run(f"{start} --memories", "operator", more="--to known.zip", **names)
+    with zipfile.ZipFile("known.zip") as packed:
+        assert "memories.jsonl" in packed.namelist()
+    counts = page.run(f"{start} --memories --preview", "operator", **names)
+    assert counts == {"kept": 0, "gone": 0, "withheld": 0}
     with zipfile.ZipFile("one.zip") as packed:
         assert "checkpoints/000002.json" in packed.namelist()
         assert "checkpoints/000001.json" not in packed.namelist()
@@ -72,7 +78,7 @@ def test_a_thread_is_carried_elsewhere(
     assert "Download capsule" in cast.client("operator").get(f"/threads/{thread}/").content.decode()
     kinds = [str(e.kind) for e in queries.workspace_events(cast.workspace, limit=9).rows]
     assert kinds.count("capsule.exported") >= 3
-    for query in re.findall(r"`\?((?:number|children)=\w+)`", page.text):
+    for query in re.findall(r"`\?((?:number|children|memories)=\w+)`", page.text):
         one = page.client("auditor").get(f"/api/v1/threads/{thread}/capsule/?{query}")
         with zipfile.ZipFile(io.BytesIO(b"".join(one.streaming_content))) as packed:  # type: ignore[attr-defined]
             assert "state.json" in packed.namelist(), query

@@ -12,7 +12,8 @@ from dashboard.kit.terminal.arguments import checkpoint_named
 from dashboard.kit.terminal.console import PersonalCommand, Usage, add_common_arguments
 from dashboard.kit.terminal.new_files import write_new
 from dashboard.kit.terminal.tables import facts
-from dashboard.threads.capsule import export
+from dashboard.threads.capsule import export, memories_along
+from dashboard.threads.capsules.memories import MemoriesAlong
 from dashboard.threads.reads_command import thread_argument, thread_of
 
 
@@ -20,6 +21,7 @@ class Exported(BaseModel):
     """The file that was written; `number` where it holds one checkpoint only.
 
     `children` threads of the tree below are in it; `left_out` of those next below are not.
+    `memories` has how many that it refers to came along.
     """
 
     file: str
@@ -31,6 +33,7 @@ class Exported(BaseModel):
     manifest: str
     children: int = 0
     left_out: int = 0
+    memories: MemoriesAlong | None = None
 
 
 class Command(PersonalCommand):
@@ -45,6 +48,7 @@ class Command(PersonalCommand):
         export demo-flights --to /safe/place
         export demo-flights --checkpoint 2 --to second.zip
         export demo-flights --children
+        export demo-flights --memories --preview
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -64,6 +68,14 @@ class Command(PersonalCommand):
             action="store_true",
             help="with all threads that it started or handed over to, and those below them",
         )
+        parser.add_argument(
+            "--memories",
+            action="store_true",
+            help="with the texts of memory that it refers to, as far as you may see them",
+        )
+        parser.add_argument(
+            "--preview", action="store_true", help="only say how many memories would come along"
+        )
         add_common_arguments(parser)
 
     def act(self) -> None:
@@ -74,7 +86,14 @@ class Command(PersonalCommand):
         if children and checkpoint:
             raise Usage("--children", "one checkpoint comes without children")
         number = checkpoint_named(thread.id, checkpoint).number if checkpoint else None
-        capsule = export(actor, thread.id, number, children=children)
+        memories = self.options["memories"]
+        if self.options["preview"]:
+            if not memories:
+                raise Usage("--preview", "says what --memories would take along")
+            along = memories_along(actor, thread.id, number, children=children)
+            self.show(along, facts("", _rows_of(along)))
+            return
+        capsule = export(actor, thread.id, number, children=children, memories=memories)
         try:
             path: Path = self.options["to"]
             target = path / capsule.name if path.is_dir() else path
@@ -91,6 +110,7 @@ class Command(PersonalCommand):
             manifest=capsule.manifest_sha,
             children=capsule.children,
             left_out=capsule.left_out,
+            memories=capsule.memories if memories else None,
         )
         rows = [
             ("file", exported.file),
@@ -102,4 +122,14 @@ class Command(PersonalCommand):
             rows.append(("children", f"{exported.children:,}"))
         if exported.left_out:
             rows.append(("children left out", f"{exported.left_out:,}"))
+        if exported.memories:
+            rows += _rows_of(exported.memories)
         self.show(exported, facts("", rows))
+
+
+def _rows_of(along: MemoriesAlong) -> list[tuple[str, str]]:
+    return [
+        ("memories", f"{along.kept:,}"),
+        ("memories that are gone", f"{along.gone:,}"),
+        ("memories that are not yours to see", f"{along.withheld:,}"),
+    ]

@@ -20,7 +20,8 @@ from dashboard.threads.capsule import import_thread
 class Imported(BaseModel):
     """The imported thread and its status; `events` were verified on the way.
 
-    `left_out` counts the children that were not in the capsule.
+    `left_out` counts the children that were not in the capsule, `memories` the texts of memory that
+    were: they are checked, and none is kept.
     """
 
     thread: UUID
@@ -30,6 +31,7 @@ class Imported(BaseModel):
     left_out: int
     events: int
     withdrawn: int
+    memories: int = 0
 
 
 class Command(PersonalCommand):
@@ -70,6 +72,7 @@ class Command(PersonalCommand):
             left_out=done.left_out,
             events=done.events,
             withdrawn=done.withdrawn,
+            memories=done.memories,
         )
         rows: list[tuple[str, object]] = [
             ("thread", row.id),
@@ -85,6 +88,8 @@ class Command(PersonalCommand):
             rows.append(("children not in it", done.left_out))
         if done.withdrawn:
             rows.append(("requests withdrawn", done.withdrawn))
+        if done.memories:
+            rows.append(("memories, not kept here", done.memories))
         self.show(imported, facts("", rows))
 
 

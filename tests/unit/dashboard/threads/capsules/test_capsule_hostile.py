@@ -204,7 +204,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
         "state.yaml in the capsule was altered",
     ),
     "no state": (also("state.json", b"[]"), "$ is not what its history gives"),
-    "a later format": (replaced("thread.json", b'"format":5', b'"format":6'), "format 6"),
+    "a later format": (replaced("thread.json", b'"format":6', b'"format":7'), "format 7"),
     "somebody else's": (also("thread.json", b"[]"), "not one of Gatepost's"),
     "unknown message": (
         replaced("thread.json", b'"inputs":[]', b'"inputs":["1"]'),

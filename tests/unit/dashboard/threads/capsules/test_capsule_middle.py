@@ -334,7 +334,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "a pin of 1": (in_thread(pinned=1), "pinned must be true or false"),
     "a later format": (
         lambda files: files.__setitem__(
-            "thread.json", files["thread.json"].replace(b'"format":5', b'"format":6')
+            "thread.json", files["thread.json"].replace(b'"format":6', b'"format":7')
         ),
         "format 6; this version reads up to 5",
     ),
