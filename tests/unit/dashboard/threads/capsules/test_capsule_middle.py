@@ -336,7 +336,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
         lambda files: files.__setitem__(
             "thread.json", files["thread.json"].replace(b'"format":6', b'"format":7')
         ),
-        "format 6; this version reads up to 5",
+        "format 7; this version reads up to 6",
     ),
 }
 
