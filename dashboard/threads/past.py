@@ -29,9 +29,8 @@ from dashboard.kit.api.parameters import choice, flag, ident, rows, whole, words
 from dashboard.kit.api.renderers import YAMLRenderer, ZipRenderer
 from dashboard.kit.shapes.django_request import django_request
 from dashboard.threads.answers import diff_answer, events_answer
-from dashboard.threads.capsule import export, memories_along
+from dashboard.threads.capsule import export
 from dashboard.threads.capsules.downloads import MEDIA_TYPE, download
-from dashboard.threads.capsules.memories import MemoriesAlong
 from dashboard.threads.page.anatomy import anatomy_of
 from dashboard.threads.page.anatomy_shape import Anatomy
 from dashboard.threads.page.memory import state_in_memory
@@ -50,7 +49,6 @@ from workers.external.settled import recorded
 NUMBER_MAX = 2**31 - 1
 NUMBER = whole("number", "Only the checkpoint of this number, with its files.", high=NUMBER_MAX)
 CHILDREN = flag("children", "With all threads that it started or handed over to, down the tree.")
-COUNTED = flag("preview", "Only how many memories `memories` would take along; nothing is logged.")
 MEMORIES = flag(
     "memories",
     "With the texts of memory that these threads refer to, as far as you may see them; of those "
@@ -279,32 +277,21 @@ class ThreadCapsule(Past):
 
     @extend_schema(
         operation_id="threads_capsule",
-        responses={
-            (200, MEDIA_TYPE): OpenApiTypes.BINARY,
-            (200, "application/json"): MemoriesAlong,
-            **refusals(404, 409, 422),
-        },
+        responses={(200, MEDIA_TYPE): OpenApiTypes.BINARY, **refusals(404, 409, 422)},
         parameters=[
             OpenApiParameter("format", str, exclude=True),
             NUMBER,
             CHILDREN,
             MEMORIES,
-            COUNTED,
         ],
         summary="A capsule: the thread with its whole past as one zip file",
         description=f"What `{COMMAND} import` reads elsewhere. It is logged in the workspace who "
         "took it. Roles: operator, auditor.",
     )
-    def get(self, request: Request, thread_id: UUID) -> StreamingHttpResponse | Response:
+    def get(self, request: Request, thread_id: UUID) -> StreamingHttpResponse:
         """Rows as of one moment; bases of forks and files come with it, children by choice."""
         number = self.number(NUMBER, -1)
         point, children = None if number < 0 else number, self.flag("children")
-        if self.flag("preview"):
-            counted = answer(memories_along(self.actor, thread_id, point, children=children))
-            counted.content_type = (
-                JSONRenderer.media_type
-            )  # whatever form of a capsule is asked for
-            return counted
         memories = self.flag("memories")
         capsule = export(self.actor, thread_id, point, children=children, memories=memories)
         return download(django_request(request), capsule)
