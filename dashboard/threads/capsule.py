@@ -56,7 +56,7 @@ def export(
     if children:
         payload["children"] = capsule.children
     if memories:
-        payload["memories"] = capsule.memories.kept
+        payload["memories"] = capsule.memories.texts
     store.log_export(
         actor.workspace,
         data=payload | {"seq": capsule.seq, "hash": capsule.hash, "capsule": capsule.manifest_sha},
@@ -69,7 +69,7 @@ def export(
 def memories_along(
     actor: Actor, thread_id: UUID, number: int | None = None, *, children: bool = False
 ) -> MemoriesAlong:
-    """How many memories a capsule with `memories` would hold; nothing leaves."""
+    """Count the memories that a capsule with `memories` would hold, and export nothing."""
     thread, point = _target(actor, thread_id, number, children=children)
     if thread.erased is not None:
         raise NotAllowedNow(closed(thread.erased), status=str(thread.status))

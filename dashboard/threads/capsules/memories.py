@@ -35,7 +35,7 @@ _MEMBERS: Final = {
 class MemoriesAlong(Shape):
     """Memories that the threads of a capsule refer to, one for each revision that they name."""
 
-    kept: Annotated[int, Field(description="Come along with their texts.")] = 0
+    texts: Annotated[int, Field(description="Come along with their texts.")] = 0
     gone: Annotated[int, Field(description="Are deleted: their reasons come along.")] = 0
     withheld: Annotated[int, Field(description="Are not yours to see: only named.")] = 0
 
@@ -46,7 +46,7 @@ def memory_lines(
     """The lines of the memories at these revisions, and how many are of which state."""
     ids = sorted({ident for ident, _ in refs})
     rows = queries.memories_named(ids, workspace=actor.workspace)
-    over = queries.memories_over(ids, workspace=actor.workspace)
+    expired = queries.memories_over(ids, workspace=actor.workspace)
     seen = {row.id for row in seen_by(actor, rows.values())}
     former = queries.texts_at([ref for ref in refs if ref[0] in seen])
     lines = []
@@ -57,19 +57,21 @@ def memory_lines(
             line |= {"state": "gone", "reason": LOST}
         elif ident not in seen:
             line |= {"state": "withheld"}
-        elif row.gone_at is not None or ident in over:
+        elif row.gone_at is not None or ident in expired:
             line |= {"state": "gone", "reason": row.gone_reason or MEMORY_EXPIRED}
         elif revision != row.revision and (ident, revision) not in former:
             line |= {"state": "gone", "reason": LOST}
         else:
             at_revision = former.get((ident, revision), (row.text, row.metadata))
-            line |= {"state": "kept", **_kept(row, *at_revision)}
+            line |= {"state": "kept", **_with_text(row, *at_revision)}
         lines.append(line)
     states = [line["state"] for line in lines]
-    return lines, MemoriesAlong(**{state: states.count(state) for state in _MEMBERS})
+    return lines, MemoriesAlong(
+        texts=states.count("kept"), gone=states.count("gone"), withheld=states.count("withheld")
+    )
 
 
-def _kept(row: MemoryRow, text: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _with_text(row: MemoryRow, text: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "scope": row.scope,
         "owner": row.owner,

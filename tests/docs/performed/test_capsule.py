@@ -66,7 +66,7 @@ def test_a_thread_is_carried_elsewhere(
     with zipfile.ZipFile("known.zip") as packed:
         assert "memories.jsonl" in packed.namelist()
     counts = page.run(f"{start} --memories --preview", "operator", **names)
-    assert counts == {"kept": 0, "gone": 0, "withheld": 0}
+    assert counts == {"texts": 0, "gone": 0, "withheld": 0}
     with zipfile.ZipFile("one.zip") as packed:
         assert "checkpoints/000002.json" in packed.namelist()
         assert "checkpoints/000001.json" not in packed.namelist()

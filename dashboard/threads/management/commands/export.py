@@ -129,7 +129,7 @@ class Command(PersonalCommand):
 
 def _rows_of(along: MemoriesAlong) -> list[tuple[str, str]]:
     return [
-        ("memories", f"{along.kept:,}"),
+        ("memories", f"{along.texts:,}"),
         ("memories that are gone", f"{along.gone:,}"),
         ("memories that are not yours to see", f"{along.withheld:,}"),
     ]

@@ -116,12 +116,12 @@ def test_the_call_gives_the_same_bytes(thread: tuple[Bench, UUID], tmp_path: Pat
     assert b"".join(response.streaming_content) == capsule.read_bytes()
 
 
-@pytest.mark.parametrize(("who", "kept", "withheld"), [("carrier", 2, 1), ("auditor", 3, 0)])
+@pytest.mark.parametrize(("who", "n", "withheld"), [("carrier", 2, 1), ("auditor", 3, 0)])
 def test_a_preview_says_how_many_would_come_along(
-    thread: tuple[Bench, UUID], who: str, kept: int, withheld: int
+    thread: tuple[Bench, UUID], who: str, n: int, withheld: int
 ) -> None:
     bench, made = thread
-    counts = {"kept": kept, "gone": 1, "withheld": withheld}
+    counts = {"texts": n, "gone": 1, "withheld": withheld}
     code, answer, errors = run("export", str(made), "--memories", "--preview", "--as", who)
     assert (code, answer) == (0, counts), errors
     kinds = {event.kind for event in queries.workspace_events(bench.workspace, limit=99).rows}
@@ -157,8 +157,8 @@ def test_an_import_checks_them_and_keeps_none(thread: tuple[Bench, UUID], tmp_pa
     elsewhere = another_workspace()
     answer = brought(capsule, "--workspace", "there")
     assert (answer["memories"], answer["status"]) == (2, "succeeded")
-    kept = "SELECT count(*) FROM gp_memory WHERE workspace_id = %s"
-    assert rows(kept, (elsewhere,)) == [(0,)]
+    sql = "SELECT count(*) FROM gp_memory WHERE workspace_id = %s"
+    assert rows(sql, (elsewhere,)) == [(0,)]
 
 
 def change(number: int, **values: Any) -> Callable[[dict[str, bytes]], None]:
@@ -201,13 +201,13 @@ FORGED: dict[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
 def test_what_was_forged_is_refused(
     thread: tuple[Bench, UUID], tmp_path: Path, forged: str
 ) -> None:
-    forge, said = FORGED[forged]
+    forge, reason = FORGED[forged]
     capsule = repacked(export(thread[1], tmp_path, "--memories"), forge)
     empty()
     another_workspace()
     code, _, errors = run("import", str(capsule), "--as", "carrier", "--workspace", "there")
     assert code == 1
-    assert said in errors
+    assert reason in errors
     assert rows("SELECT count(*) FROM gp_thread WHERE id = %s", (thread[1],)) == [(0,)]
 
 
