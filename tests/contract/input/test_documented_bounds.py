@@ -88,12 +88,12 @@ DEPENDS = {
     r"external_release ": "go with sleeping",
     r"hooks_(un)?map identity": "cannot be seen",
     r"incidents_snooze until": "must be in the next",
-    r"memories_remember owner": "is required: which",  # by a scope other than the workspace
+    r"memories_remember owner": "is required: which|has at most",  # says the scope
     r"policies_change ": "give a draft",
     r"quiet_hours_set (hours\.)?(zone|ends)": "must be a time zone|must differ",
     r"subscriptions_\w+ (escalate_to|endpoint)": "there is no such",
     r"threads_(edit|fork|start) (changes|input)[.\[].*": "has no such channel",  # says the agent
-    r"threads_add_file text": "is required, or base64",
+    r"threads_add_file (text|base64)": "is required, or base64|not both",
     r"threads_capsule children": "not taken with one checkpoint",
     r"threads_many reason": "is required",  # by cancel
     r"threads_settle result": "is not taken with the verdict",
