@@ -48,11 +48,8 @@ MODULES = {
     24: "memory",
 }
 ALONE = {14, 22, 23}  # starts servers of its own
-APART = {
-    11,
-    19,
-    24,
-}  # fills a database that no other row may find: a process with servers of its own
+# Fill a database that no other row may find: each in a process with servers of its own.
+APART = {11, 19, 24}
 
 
 def main(arguments: Sequence[str]) -> int:

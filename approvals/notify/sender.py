@@ -19,7 +19,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from checkpoints.postgres.turns import Turns
+from checkpoints.postgres.background_loop import BackgroundLoop
 
 from . import delivery, devices, due_deliveries, fan_out
 from .due_deliveries import Claim
@@ -49,15 +49,17 @@ class Sender:
         self._travelling: dict[UUID, tuple[Claim, float]] = {}  # with the time they began
         self._renewed = self._tidied = time.monotonic()
         self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
-        self._turns = Turns("notify", self._turn, log=log, pause=self._pause, last=self._last_notes)
+        self._loop = BackgroundLoop(
+            "notify", self._turn, log=log, pause=self._pause, last=self._last_notes
+        )
 
     def start(self) -> None:
         """Begin to turn."""
-        self._turns.start()
+        self._loop.start()
 
     def stop(self) -> None:
         """Begin nothing more; what is on its way a moment longer is noted, the rest comes again."""
-        self._turns.stop()
+        self._loop.stop()
 
     def turn(self) -> int:
         """Note what arrived, take news, send what is due; how many messages were begun."""
@@ -66,7 +68,7 @@ class Sender:
         while fan_out.spread():
             pass
         begun = 0
-        while len(self._travelling) < self._slots and not self._turns.is_stopped:
+        while len(self._travelling) < self._slots and not self._loop.is_stopped:
             claimed = due_deliveries.claim()
             if claimed is None:
                 break
@@ -177,7 +179,7 @@ class Sender:
         """Once in a while what is long over is dropped."""
         if time.monotonic() - self._tidied > TIDY_SECONDS:
             self._tidied = time.monotonic()
-            while fan_out.prune() and not self._turns.is_stopped:
+            while fan_out.prune() and not self._loop.is_stopped:
                 pass
 
     def _last_notes(self) -> None:

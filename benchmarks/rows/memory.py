@@ -27,9 +27,9 @@ from checkpoints.vectors.stores import Search
 from workers.language.nearest_memories import near_thread
 from workers.step.memories import Memories
 
-from ..directions import direction, directions, embeddings
 from ..ground import median, percentile, workspace
 from ..log import Raw
+from ..random_embeddings import direction, directions, embeddings
 from ..report import Measured, tidy
 from ..servers import Bench
 

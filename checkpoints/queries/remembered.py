@@ -175,9 +175,9 @@ def memories_named(idents: Sequence[UUID], *, workspace: UUID) -> dict[UUID, Mem
     return {row.id: _row(row) for row in rows}
 
 
-def memories_over(idents: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
-    """Those of these memories whose time is over; a legal hold keeps their texts, unread."""
-    return {row.id for row in fetch_named(SQL.over, (list(idents), workspace))}
+def expired_memories(idents: Sequence[UUID], *, workspace: UUID) -> set[UUID]:
+    """Those of these memories that have expired, though a legal hold keeps their texts."""
+    return {row.id for row in fetch_named(SQL.expired, (list(idents), workspace))}
 
 
 def memory_item(

@@ -84,7 +84,7 @@ SELECT {columns} FROM places p JOIN gp_memory m ON {readable} WHERE m.id = ANY(%
 -- named -- Memories of a workspace by their ids.
 SELECT {columns} FROM gp_memory m WHERE m.id = ANY(%s::uuid[]) AND m.workspace_id = %s::uuid
 
--- over -- Those of these memories whose time is over, though nobody has deleted them yet.
+-- expired -- Those of these memories that have expired, but whose texts are not deleted yet.
 SELECT m.id FROM gp_memory m WHERE m.id = ANY(%s::uuid[]) AND m.workspace_id = %s::uuid
   AND m.expires_at <= clock_timestamp() AND m.gone_at IS NULL
 

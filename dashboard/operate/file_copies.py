@@ -37,16 +37,19 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedFile:
-    """A file that lies in the target now, whether it was sent or lay there."""
+class HashedFile:
+    """A file of a storage or folder by its name there, with the hash of its bytes."""
 
     name: str
     sha256: str
     bytes: int
 
 
-def copy_files(source: Storage, target: Storage, counts: Copied) -> Iterator[CopiedFile]:
-    """Copy all files, and count; yields each. Raises ContentAway where a storage fails."""
+def copy_files(source: Storage, target: Storage, counts: Copied) -> Iterator[HashedFile]:
+    """Copy all files, and count; yields each that the target has now.
+
+    Raises ContentAway where a storage fails.
+    """
     try:
         for name in names_in(source):
             if (copied := _copy(source, target, name, counts)) is not None:
@@ -56,7 +59,7 @@ def copy_files(source: Storage, target: Storage, counts: Copied) -> Iterator[Cop
         raise ContentAway(f"The copy has stopped: {why}. The same call continues it.") from error
 
 
-def _copy(source: Storage, target: Storage, name: str, counts: Copied) -> CopiedFile | None:
+def _copy(source: Storage, target: Storage, name: str, counts: Copied) -> HashedFile | None:
     """Copy one file: read it, compare it, send it, read it again in the target.
 
     None where it is damaged or gone: a thread has replaced its folder, or was erased.
@@ -71,7 +74,7 @@ def _copy(source: Storage, target: Storage, name: str, counts: Copied) -> Copied
         return None
     if _has(target, name, digest, size):
         counts.there += 1
-        return CopiedFile(name, digest, size)
+        return HashedFile(name, digest, size)
     try:
         file = source.open(name, "rb")
     except FileNotFoundError:
@@ -82,7 +85,7 @@ def _copy(source: Storage, target: Storage, name: str, counts: Copied) -> Copied
         raise OSError(5, f"The target has other bytes of {name}")
     counts.sent += 1
     counts.bytes += size
-    return CopiedFile(name, digest, size)
+    return HashedFile(name, digest, size)
 
 
 def _has(storage: Storage, name: str, digest: str, size: int) -> bool:

@@ -20,7 +20,11 @@ from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
+from django.conf import settings
+from django.test import override_settings
 from moto.server import ThreadedMotoServer
+
+from dashboard.configuration import storage
 
 KEY, SECRET = "gatepost", "gatepost-files-1"
 BUCKET = "gatepost-test"
@@ -98,6 +102,20 @@ def client(url: str) -> Any:
         aws_secret_access_key=SECRET,
         config=Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1}),
     )
+
+
+@contextmanager
+def files_on(url: str) -> Iterator[dict[str, str]]:
+    """Keep files in a new bucket of this server; gives the environment for other processes."""
+    client(url).create_bucket(Bucket=BUCKET)
+    address = f"s3://{BUCKET}/team?endpoint={url}"
+    here = storage.files(address, key=KEY, secret=SECRET)
+    with override_settings(STORAGES={**settings.STORAGES, "default": here}):
+        yield {
+            "GATEPOST_STORAGE": address,
+            "GATEPOST_STORAGE_KEY": KEY,
+            "GATEPOST_STORAGE_SECRET": SECRET,
+        }
 
 
 @dataclass

@@ -13,7 +13,7 @@ import structlog
 from celery.signals import worker_ready, worker_shutdown
 
 from checkpoints import queries, store
-from checkpoints.postgres.turns import Turns
+from checkpoints.postgres.background_loop import BackgroundLoop
 from checkpoints.queries import WaitingText
 from checkpoints.vectors import configured
 from checkpoints.vectors.contents import bring
@@ -44,7 +44,7 @@ class VectorMaker:
     ) -> None:
         self._owner, self._inside = owner, inside
         self._changed = self._failures = 0
-        self._turns = Turns(
+        self._loop = BackgroundLoop(
             "vectors",
             self._turn,
             log=log,
@@ -55,11 +55,11 @@ class VectorMaker:
 
     def start(self) -> None:
         """Begin to turn."""
-        self._turns.start()
+        self._loop.start()
 
     def stop(self) -> None:
         """Begin no other batch; what was not written is made again by another worker."""
-        self._turns.stop()
+        self._loop.stop()
 
     def turn(self) -> int:
         """Make one batch and send one, if it is this worker's duty; how many rows changed.

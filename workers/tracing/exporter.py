@@ -16,7 +16,7 @@ import structlog
 from django.utils import timezone
 
 from checkpoints import store
-from checkpoints.postgres.turns import Turns
+from checkpoints.postgres.background_loop import BackgroundLoop
 from checkpoints.queries.installation.event_feed import FeedCursor, FeedEvent, events_after_cursor
 
 from .spans import KINDS, Span, spans_of
@@ -66,7 +66,7 @@ class SpanExporter:
         self._inside = inside
         self._exporter: Exporter | None = None
         self._read = self._failures = 0
-        self._turns = Turns(
+        self._loop = BackgroundLoop(
             "spans",
             self._turn,
             log=log,
@@ -77,11 +77,11 @@ class SpanExporter:
 
     def start(self) -> None:
         """Begin to turn."""
-        self._turns.start()
+        self._loop.start()
 
     def stop(self) -> None:
         """Begin no other batch; one that is not confirmed is exported again by another worker."""
-        if self._turns.stop() and self._exporter is not None:
+        if self._loop.stop() and self._exporter is not None:
             self._exporter.close()
 
     def turn(self) -> int:

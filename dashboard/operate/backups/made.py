@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage, Storage, default_storage
-from django.db import connection, transaction
+from django.db import connection
 
+from checkpoints.postgres.snapshots import one_moment
 from dashboard.errors import Conflict
-from dashboard.operate.file_copies import Copied, copy_files
+from dashboard.operate.file_copies import Copied, HashedFile, copy_files
 from dashboard.records.integrity import anchors
 from dashboard.wording.text import size
 from gatepost_command import __version__
 
 from . import manifest, programs
-from .manifest import ANCHOR, DUMP, FILES, PUBLISHED, Entry
+from .manifest import ANCHOR, DUMP, FILES, PUBLISHED
 
 PROGRESS_FILES: Final = 1_000
 
@@ -79,8 +80,7 @@ def _dump(folder: Path, made: Made, say: Callable[[str], None]) -> dict[str, Any
     def progress() -> None:
         say(f"database: {size(path.stat().st_size)} after {time.monotonic() - began:.0f} s ...")
 
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    with one_moment(), connection.cursor() as cursor:
         for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
             cursor.execute(f"SET LOCAL {limit} = 0")
         cursor.execute(
@@ -93,7 +93,7 @@ def _dump(folder: Path, made: Made, say: Callable[[str], None]) -> dict[str, Any
     return {"postgres": major, "next_transaction": next_transaction}
 
 
-def _entries(folder: Path, made: Made, say: Callable[[str], None]) -> Iterator[Entry]:
+def _entries(folder: Path, made: Made, say: Callable[[str], None]) -> Iterator[HashedFile]:
     """Copy the files, and yield every file of the backup."""
     for name in (ANCHOR, DUMP):
         entry = manifest.entry_of(folder, name)
@@ -106,5 +106,5 @@ def _entries(folder: Path, made: Made, say: Callable[[str], None]) -> Iterator[E
             made.bytes += copied.bytes
             if made.files % PROGRESS_FILES == 0:
                 say(f"files: {made.files:,} so far ...")
-            yield Entry(f"{tree}/{copied.name}", copied.sha256, copied.bytes)
+            yield replace(copied, name=f"{tree}/{copied.name}")
         made.damaged += [f"{tree}/{name}" for name in counts.damaged]

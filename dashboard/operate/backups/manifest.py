@@ -10,11 +10,11 @@ published/        published reports
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Final
 
+from dashboard.operate.file_copies import HashedFile
 from dashboard.records.integrity import sealed_lines
 from dashboard.records.integrity.anchors import KEY_HINT, anchor_key
 
@@ -24,29 +24,16 @@ DUMP: Final = "database.dump"
 ANCHOR: Final = "logs.anchor"
 FILES: Final = "files"
 PUBLISHED: Final = "published"
-BLOCK: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One file of the backup, by its path in the folder."""
-
-    name: str
-    sha256: str
-    bytes: int
-
-
-def entry_of(folder: Path, name: str) -> Entry:
+def entry_of(folder: Path, name: str) -> HashedFile:
     """Read a file of the folder; raises OSError."""
-    digest, size = sha256(), 0
     with (folder / name).open("rb") as file:
-        while chunk := file.read(BLOCK):
-            digest.update(chunk)
-            size += len(chunk)
-    return Entry(name, digest.hexdigest(), size)
+        digest = file_digest(file, "sha256").hexdigest()
+        return HashedFile(name, digest, file.tell())
 
 
-def write(folder: Path, begin: dict[str, Any], entries: Iterator[Entry]) -> str:
+def write(folder: Path, begin: dict[str, Any], entries: Iterator[HashedFile]) -> str:
     """Write the manifest, which makes a whole backup of the folder; returns its signature."""
     lines = ({"name": e.name, "sha256": e.sha256, "bytes": e.bytes} for e in entries)
     return sealed_lines.write(folder / MANIFEST, anchor_key(), {"form": FORM, **begin}, lines)
@@ -64,13 +51,13 @@ def read(folder: Path, *, unsigned: bool = False) -> dict[str, Any]:
     )
 
 
-def entries(folder: Path) -> Iterator[Entry]:
+def entries(folder: Path) -> Iterator[HashedFile]:
     """The files of a backup whose manifest was read."""
     for line in sealed_lines.between(folder / MANIFEST):
-        yield Entry(line["name"], line["sha256"], line["bytes"])
+        yield HashedFile(line["name"], line["sha256"], line["bytes"])
 
 
-def damage(folder: Path, progress: Callable[[Entry], None]) -> Iterator[str]:
+def damage(folder: Path, progress: Callable[[HashedFile], None]) -> Iterator[str]:
     """Read every file; one sentence for each that is missing, cut off or altered."""
     for noted in entries(folder):
         try:

@@ -21,12 +21,12 @@ from dashboard.errors import Conflict
 from dashboard.operate.embedded.postgres import Postgres
 from dashboard.operate.embedded.process.folders import EmbeddedError, prepare
 from dashboard.operate.embedded.process.lock import DataLock
-from dashboard.operate.file_copies import Copied, copy_files, names_in
+from dashboard.operate.file_copies import Copied, HashedFile, copy_files, names_in
 from dashboard.records.management.commands.verify import Verified
 
 from . import manifest, programs
 from .made import PROGRESS_FILES, folder_of, trees
-from .manifest import ANCHOR, DUMP, Entry
+from .manifest import ANCHOR, DUMP
 
 TRANSACTIONS_AT_ONCE: Final = 200_000
 DAMAGE_SHOWN: Final = 20
@@ -124,7 +124,7 @@ def restore(
 def _refuse_damage(folder: Path, say: Callable[[str], None]) -> None:
     n = 0
 
-    def progress(_: Entry) -> None:
+    def progress(_: HashedFile) -> None:
         nonlocal n
         n += 1
         if n % PROGRESS_FILES == 0:

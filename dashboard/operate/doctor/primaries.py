@@ -40,6 +40,13 @@ def one_primary(_seen: Seen) -> Iterator[Finding]:
             n_following += 1
         else:
             writing.append((timeline, host))
+    if not writing:
+        yield wrong(
+            NAME,
+            "no host accepts writes",
+            "Promote a replica, or start the primary: until then nothing is decided or worked on.",
+        )
+        return
     newest, *former = sorted(writing, reverse=True)
     for timeline, host in former:
         # Two ways to one server, such as two PgBouncers, have the same timeline.

@@ -46,7 +46,7 @@ def memory_lines(
     """The lines of the memories at these revisions, and how many are of which state."""
     ids = sorted({ident for ident, _ in refs})
     rows = queries.memories_named(ids, workspace=actor.workspace)
-    expired = queries.memories_over(ids, workspace=actor.workspace)
+    expired = queries.expired_memories(ids, workspace=actor.workspace)
     seen = {row.id for row in seen_by(actor, rows.values())}
     former = queries.texts_at([ref for ref in refs if ref[0] in seen])
     lines = []

@@ -24,7 +24,6 @@ from django.core.management import call_command
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
-from dashboard.configuration import storage
 from dashboard.operate.embedded.postgres import Postgres
 from dashboard.operate.embedded.process.folders import folders, prepare
 from dashboard.operate.embedded.valkey import Valkey
@@ -169,16 +168,8 @@ def first_set_up(url: str) -> UUID:
 def in_bucket(home: Path) -> Iterator[dict[str, str]]:
     """Files of all hosts and of this process lie in a bucket; how a host is told."""
     (home / "bucket").mkdir()
-    with buckets.seaweedfs(home / "bucket") as url:
-        buckets.client(url).create_bucket(Bucket=buckets.BUCKET)
-        address = f"s3://{buckets.BUCKET}/team?endpoint={url}"
-        here = storage.files(address, key=buckets.KEY, secret=buckets.SECRET)
-        with override_settings(STORAGES={**settings.STORAGES, "default": here}):
-            yield {
-                "GATEPOST_STORAGE": address,
-                "GATEPOST_STORAGE_KEY": buckets.KEY,
-                "GATEPOST_STORAGE_SECRET": buckets.SECRET,
-            }
+    with buckets.seaweedfs(home / "bucket") as url, buckets.files_on(url) as environment:
+        yield environment
 
 
 @contextmanager

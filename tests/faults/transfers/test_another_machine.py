@@ -14,10 +14,8 @@ import pytest
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connection
-from django.test import override_settings
 
 from checkpoints import queries
-from dashboard.configuration import storage
 from dashboard.threads.page.anatomy import anatomy_of
 from tests.faults.bench import AGENTS, LEASE, SWEEP, Field, Worker, workers
 from tests.support import buckets
@@ -61,16 +59,8 @@ def files(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     if request.param == "folder":
         yield {"GATEPOST_FILES": str(settings.MEDIA_ROOT)}
         return
-    with buckets.moto() as url:
-        buckets.client(url).create_bucket(Bucket=buckets.BUCKET)
-        address = f"s3://{buckets.BUCKET}/team?endpoint={url}"
-        here = storage.files(address, key=buckets.KEY, secret=buckets.SECRET)
-        with override_settings(STORAGES={**settings.STORAGES, "default": here}):
-            yield {
-                "GATEPOST_STORAGE": address,
-                "GATEPOST_STORAGE_KEY": buckets.KEY,
-                "GATEPOST_STORAGE_SECRET": buckets.SECRET,
-            }
+    with buckets.moto() as url, buckets.files_on(url) as environment:
+        yield environment
 
 
 def test_a_worker_with_other_folders_goes_on(

@@ -1,4 +1,4 @@
-"""A thread beside the work of a process: it takes turns with the database until it is stopped."""
+"""Work that a process repeats in a thread of its own, with the database, until it is stopped."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection
 
-# What `stop` waits for the turn under way: a process that ends has seconds, not minutes.
+# How long `stop` waits for the turn under way: a process that ends has seconds, not minutes.
 STOP_SECONDS = 1.0
 
 
-class Turns:
-    """Repeats `turn` in a daemon thread until `stop`, with `pause()` seconds between two.
+class BackgroundLoop:
+    """Calls `turn` in a daemon thread until `stop`, with `pause()` seconds after each call.
 
-    No error ends it: one of the database costs the connection, of any other `failed` hears. Both
-    are logged as "<name>.turn_failed". `last` is called in the thread once it is stopped.
+    No error ends it. One of the database closes the connection, after any other `failed` is called;
+    both are logged as "<name>.turn_failed". `last` is called in the thread once it is stopped.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Turns:
         return self._stop.is_set()
 
     def start(self) -> None:
-        """Begin to take turns."""
+        """Begin."""
         self._thread.start()
 
     def stop(self) -> bool:

@@ -1,4 +1,4 @@
-"""Turns beside the work of a process: no error ends them, and the last part always comes."""
+"""A loop in the background: no error ends it, and its last call always comes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import structlog
 from django.db import OperationalError
 
-from checkpoints.postgres.turns import Turns
+from checkpoints.postgres.background_loop import BackgroundLoop
 
 PATIENCE = 30.0
 
@@ -23,7 +23,7 @@ def test_no_error_ends_it_and_all_but_those_of_the_database_are_counted(error: A
         if error is not None:
             raise error
 
-    turns = Turns(
+    loop = BackgroundLoop(
         "tested",
         turn,
         log=structlog.get_logger("gatepost.tested"),
@@ -31,18 +31,18 @@ def test_no_error_ends_it_and_all_but_those_of_the_database_are_counted(error: A
         last=lambda: calls.put("last"),
         failed=lambda: calls.put("failed"),
     )
-    turns.start()
+    loop.start()
     cycle = ["turn", "failed"] if isinstance(error, ValueError) else ["turn"]
     for expected in cycle * 3:
         assert calls.get(timeout=PATIENCE) == expected
-    assert not turns.is_stopped
-    assert turns.stop()
-    assert turns.is_stopped
+    assert not loop.is_stopped
+    assert loop.stop()
+    assert loop.is_stopped
     left = [calls.get_nowait() for _ in range(calls.qsize())]
     assert left[-1] == "last"
     assert "last" not in left[:-1]
 
 
 def test_what_never_began_is_stopped_at_once() -> None:
-    turns = Turns("tested", int, log=structlog.get_logger(), pause=float, last=int)
-    assert turns.stop()
+    loop = BackgroundLoop("tested", int, log=structlog.get_logger(), pause=float, last=int)
+    assert loop.stop()

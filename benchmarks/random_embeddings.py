@@ -1,7 +1,7 @@
-"""`python -m benchmarks.directions`: a server of embeddings whose vectors are random directions.
+"""`python -m benchmarks.random_embeddings`: a server whose embeddings are random directions.
 
-It prints its address as GATEPOST_EMBEDDINGS names it. A process of its own: what it computes
-holds up nobody who waits for it.
+It prints its address as GATEPOST_EMBEDDINGS takes it. It is a process of its own, so that what it
+computes is not counted as time of the product.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def embeddings() -> Iterator[str]:
     """The server in a process of its own; the value of GATEPOST_EMBEDDINGS."""
-    command = [sys.executable, "-m", "benchmarks.directions"]
+    command = [sys.executable, "-m", "benchmarks.random_embeddings"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
