@@ -153,6 +153,8 @@ class Served:
             members.pop(member, None)
             if not members:
                 del self._groups[group]
+                # Nobody keeps it fresh from here on: who comes next is given a new one.
+                self.frames.pop(group, None)
         return not self._groups
 
     def poke(self, *, afresh: bool = False) -> None:
@@ -199,7 +201,7 @@ class Served:
             log.exception("Could not read %s; pages poll meanwhile", self.topic.name)
             self.free_at = time.monotonic() + MAX_INTERVAL
             # Sockets of a group that has no frame wait for the next hint or poll.
-            for group in groups - self.frames.keys():
+            for group in groups & self._groups.keys() - self.frames.keys():
                 self.frames[group] = Frame(self.topic.name, 0, {})
             self.mark = None
             return
@@ -212,6 +214,7 @@ class Served:
             self._publish(look, groups, idle=idle)
 
     def _publish(self, look: Look, groups: set[Group], *, idle: bool) -> None:
+        groups = groups & self._groups.keys()  # nobody follows the others any more
         # Two processes may read in one microsecond, a database may fail over: never backwards.
         self.mark, self.seq = look.mark, max(self.seq, look.seq)
         before, self.frames = self.frames, {}
@@ -222,7 +225,7 @@ class Served:
         for group in groups:
             frame = self.frames[group]
             news = group in before and (not idle or bool(frame.changed))
-            self._give(self._groups.get(group, {}), frame, news=news)
+            self._give(self._groups[group], frame, news=news)
 
     def _give(self, members: Mapping[Member, Want], frame: Frame, *, news: bool) -> None:
         """Send a frame to those that lack it; where it is `news`, all that follow already do."""

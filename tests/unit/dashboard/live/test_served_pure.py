@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from uuid import uuid4
 
 import pytest
 
 from dashboard.live import served
+from dashboard.live.served import Member, Roles
 
-from .fake_sockets import HEAD, OPERATOR, REVIEWER, THREAD, WORKSPACE, Bench, until
+from .fake_sockets import HEAD, OPERATOR, REVIEWER, THREAD, WORKSPACE, Bench, Socket, until
 
 
 async def test_a_socket_with_an_old_page_catches_up_at_once(bench: Bench) -> None:
@@ -247,3 +249,57 @@ async def test_a_page_that_is_newer_than_the_look_gets_no_frame(bench: Bench) ->
     bench.hint()
     await until(ahead.frames)
     assert [f["seq"] for f in ahead.frames()] == [6]
+
+
+async def test_who_comes_back_during_a_look_is_not_forgotten(bench: Bench) -> None:
+    """A page is left, another of the same person joins while others are looked at for news."""
+    bench.enter(seq=0, roles=REVIEWER)
+    left, member = bench.enter(seq=0)
+    await until(left.frames)
+    bench.hub.leave(member)
+    bench.floor.cost = 0.2
+    bench.floor.move("two")
+    bench.floor.looks.clear()
+    bench.hint()
+    await until(lambda: bench.floor.looks)  # it has read "two", for the reviewer alone
+    page, _ = bench.enter(seq=1, brought={"thread-head": "thread-head one for operator"})
+    await until(page.frames)
+    assert page.frames()[-1]["regions"] == {"thread-head": "thread-head two for operator"}
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_every_page_ends_with_the_newest_whatever_comes_and_goes(
+    bench: Bench, seed: int
+) -> None:
+    """Pages are loaded, join later and are left, while the thread moves on under slow looks."""
+    chosen = random.Random(seed)
+    bench.enter(seq=0, roles=REVIEWER)
+    bench.floor.cost = 0.01
+    loaded: list[tuple[int, Roles, str]] = []
+    joined: list[tuple[str, Socket, Member]] = []
+    for number in range(60):
+        what = chosen.choice(("move", "load", "join", "leave", "wait"))
+        if what == "move":
+            bench.floor.move(f"text {number}")
+            bench.hint()
+        elif what == "load":
+            roles = chosen.choice((OPERATOR, REVIEWER))
+            html = f"thread-head {bench.floor.text} for {','.join(roles)}"
+            loaded.append((bench.floor.seq, roles, html))
+        elif what == "join" and loaded:
+            seq, roles, html = loaded.pop(chosen.randrange(len(loaded)))
+            page = bench.enter(seq=seq, roles=roles, brought={"thread-head": html})
+            joined.append((html, *page))
+        elif what == "leave" and joined:
+            _, _, member = joined.pop(chosen.randrange(len(joined)))
+            bench.hub.leave(member)
+        await asyncio.sleep(chosen.choice((0, 0, 0.005, 0.02)))
+
+    def behind() -> list[str]:
+        shown = []
+        for html, socket, _ in joined:
+            sent = [frame["regions"].get("thread-head") for frame in socket.frames()]
+            shown.append([html, *filter(None, sent)][-1])
+        return [html for html in shown if f" {bench.floor.text} " not in html]
+
+    await until(lambda: not behind())
