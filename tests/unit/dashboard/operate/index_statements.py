@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
@@ -27,7 +28,9 @@ from approvals.records.questions import Question
 from benchmarks.inbox import SPREAD, multiply
 from checkpoints import leases, queries, store
 from checkpoints.models import Budget
+from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.queries.history import asked, passages
+from checkpoints.queries.overview import figures as overview
 from checkpoints.records import Work
 from checkpoints.store.erasure import carrying_out, files
 from checkpoints.store.history_index import ERASED_PART
@@ -213,6 +216,14 @@ REQUEST = page("/approvals/{there.request}/", "manager")
 INCIDENTS = no_values(sweep_incidents)
 STUCK = no_values(stuck_threads.announce_stuck_threads)
 
+
+def calls_of_a_day(there: Filled) -> None:
+    """The calls of a day alone: another statement of the overview reads the same index."""
+    now = datetime.now(UTC)
+    params = {"workspace": there.workspace, "low": now - timedelta(days=1), "high": now}
+    fetch_named(overview.SQL.calls, params)
+
+
 STATEMENTS: Mapping[str, Statement] = {
     # Threads: lists, the sweep, slots that look for work.
     "gp_thread_agent": page("/?agent=agent-1&status=failed"),
@@ -240,7 +251,7 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_activity_effects": lambda there: preview.against_the_past(there.workspace, "tool == 'x'"),
     "gp_activity_open": lambda there: store.cancel(there.thread, actor="user:1"),
     "gp_activity_payee": lambda there: threads.threads_naming("acme", workspace=there.workspace),
-    "gp_activity_usage": OVERVIEW,
+    "gp_activity_usage": calls_of_a_day,
     "gp_activity_unpriced": lambda there: queries.unpriced_calls(like(id=there.thread, tokens=1)),
     # Memory.
     "gp_memory_expiry": no_values(store.forget_expired_memories, actor=OWNER),
