@@ -34,6 +34,7 @@ from .parsed_question import parse_question
 QUESTION_MAX: Final = 500
 READ_MAX: Final = 60  # events that are read for an answer
 CATCH_UP_SECONDS: Final = 0.3  # for events that are not in the index yet
+INCOMPLETE: Final = "The index is being made, so events were missing. Ask again later."
 
 
 class AskRecord(RequestShape):
@@ -175,7 +176,7 @@ def _scope(wanted: AskRecord) -> dict[str, str]:
 def _done(_: AskRecord, answer: RecordAnswer) -> str:
     words = f"{answer.read} events were read. All of them: {answer.log}"
     if not answer.complete:
-        return f"The index is being made, so events are missing. Ask again later. {words}"
+        return f"{INCOMPLETE} {words}"
     return words if answer.in_record else f"This is not in the record. {words}"
 
 

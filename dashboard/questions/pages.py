@@ -28,7 +28,7 @@ from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, member
 
-from .ask import ASK_RECORD, QUESTION_MAX, AskRecord
+from .ask import ASK_RECORD, INCOMPLETE, QUESTION_MAX, AskRecord
 
 SHOWN: Final = 20
 SCOPES: Final = ("thread", "agent")
@@ -79,8 +79,8 @@ def question(request: HttpRequest, question_id: UUID) -> HttpResponse:
         "by": people([row.asked_by]).get(row.asked_by, ""),
         "sentences": [] if row.is_erased else _sentences(row),
         "missing": [] if row.is_erased else row.answer.get("missing", []),
-        # A question of before says nothing of it.
-        "complete": row.is_erased or row.answer.get("complete", True),
+        # A question that an earlier version recorded does not say.
+        "incomplete": "" if row.is_erased or row.answer.get("complete", True) else INCOMPLETE,
         "log": _log(row),
         "errors": {},
     }
