@@ -71,6 +71,12 @@ def refuse_conflicts(command: str) -> None:
         inherited = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
         folders += [os.getcwd(), *inherited]
     results = [*conflicts(folders)]
+    for clone in (path.parent for path in results):
+        if (clone / Path(__file__).name).is_file():
+            sys.exit(
+                f"gatepost: {clone} is a clone of Gatepost, and Gatepost is installed elsewhere as "
+                "well. Start with `make up` here, or with `gatepost up` in another folder."
+            )
     if results:
         sys.exit(
             f"gatepost: {', '.join(map(str, results))}: this name is taken by a package of "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gatepost_command import PACKAGES, ROOT, conflicts
+from gatepost_command import PACKAGES, ROOT, conflicts, refuse_conflicts
 
 EXTENSION = importlib.machinery.EXTENSION_SUFFIXES[0]
 
@@ -44,6 +44,18 @@ def test_gatepost_is_in_nobodys_way_itself(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     clone.symlink_to(ROOT)
     assert [*conflicts([str(ROOT), str(clone), str(tmp_path / "missing")])] == []
+
+
+def test_a_clone_beside_an_installation_is_called_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever installs the clone and starts in it learns where to start instead."""
+    for name in ("gatepost_command.py", "gatepost/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=r"is a clone of Gatepost.* `make up` here"):
+        refuse_conflicts("up")
 
 
 def test_the_names_are_those_of_the_packages() -> None:
