@@ -20,7 +20,7 @@ from django.dispatch import receiver
 from checkpoints import queries, store
 from checkpoints.errors import ContentAway, NotAllowedNow
 from checkpoints.payloads import disk
-from checkpoints.postgres.guarded_rows import handle_each
+from checkpoints.postgres.guarded_rows import bound_waits, handle_each
 from checkpoints.queries.erasures import requests, rules
 from checkpoints.queries.erasures.rules import DueRow
 from checkpoints.signals import retention_due
@@ -71,6 +71,7 @@ def _apply(row: DueRow) -> bool:
     store.refuse_erasure(row.thread, selection)
     archived = {one: archive(one, row.workspace) for one in selection.ids} if row.archive else {}
     with transaction.atomic():
+        bound_waits()
         made = store.request_erasure(
             row.thread,
             workspace=row.workspace,

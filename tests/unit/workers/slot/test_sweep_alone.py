@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,9 +160,7 @@ def test_all_others_go_on_beside_one_that_is_held(real_db: str, kind: Alone) -> 
     due = [kind.make() for _ in range(FOUR)]
     held = due[1]
     with locked(kind.held[0], held[1], kind.held[1]):
-        began = time.monotonic()
         kind.run()
-        assert time.monotonic() - began < 9, "it waited as long as a worker may"
         assert [kind.handled(row) for row, _ in due] == [True, False, True, True]
         assert queries.rows_set_aside() == []
     kind.run()

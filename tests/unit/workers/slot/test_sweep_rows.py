@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -137,13 +136,18 @@ KINDS = [
 
 @contextmanager
 def locked(table: str, row: UUID | str, key: str = "id") -> Iterator[None]:
-    """Somebody else holds the row and does not let go: a frozen process."""
+    """Somebody else holds the row and does not let go: a frozen process.
+
+    What has no limit of its own waits for the row until its statement is cancelled.
+    """
+    rows("SET lock_timeout = 0")
     at = connection.get_connection_params()
     known = {name: at[name] for name in ("dbname", "user", "host", "port") if name in at}
     with psycopg.connect(**known) as other:
         other.execute(f"SELECT 1 FROM {table} WHERE {key} = %s FOR UPDATE", [row])
         yield
         other.rollback()
+    rows("RESET lock_timeout")
 
 
 @contextmanager
@@ -172,10 +176,8 @@ def test_eight_rows_go_on_beside_a_locked_and_a_failing_one(
     settings.GATEPOST_LEASE_SECONDS = 0.001  # PostgreSQL has been up for one lease
     due = [kind.make() for _ in range(TEN)]
     held, failing = due[0], due[1]
-    began = time.monotonic()
     with refusing(*kind.refused, failing[1]), locked("gp_thread", held[1]):
         first = sweep.sweep_once(owner="worker:1")
-        assert time.monotonic() - began < 9, "it waited for the lock"
         aside = queries.rows_set_aside()
         assert [(a.part, a.row, a.thread, a.attempts) for a in aside] == [(kind.part, *failing, 1)]
         assert "a row that nobody foresaw" in aside[0].error
@@ -206,10 +208,8 @@ def test_news_go_on_beside_a_locked_and_a_failing_one(real_db: str, settings: An
     endpoint = news.endpoint(cast, "webhook", "http://127.0.0.1:9/", events=["approval.requested"])
     about = news.open_request(cast)
     messages = [news.tell(about) for _ in range(TEN)]
-    began = time.monotonic()
     with refusing("gp_delivery", "news_id", messages[1]), locked("gp_outbox", messages[0]):
         assert sender.fan_out.spread() == TEN - 2
-        assert time.monotonic() - began < 2.5
         assert sender.fan_out.spread() == 0
         assert [(a.part, a.row) for a in queries.rows_set_aside()] == [("news", messages[1])]
     assert len(news.states(endpoint, cast)) == TEN - 2
@@ -234,9 +234,7 @@ def test_the_sweep_goes_on_though_its_duty_is_locked(real_db: str) -> None:
     assert store.claim_duty("sweep", owner="worker:frozen", seconds=60)
     assert not store.claim_duty("sweep", owner="worker:1", seconds=60)
     with locked("gp_duty", "sweep", key="name"):
-        began = time.monotonic()
         assert store.claim_duty("sweep", owner="worker:1", seconds=60)
-        assert time.monotonic() - began < 1
     assert not store.claim_duty("sweep", owner="worker:1", seconds=60)
 
 
