@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -126,10 +127,15 @@ class Memories:
         """Those of these memories that are there, with their texts at these revisions."""
         rows = queries.memories_named([ident for ident, _ in refs], workspace=work.workspace)
         former = queries.texts_at([r for r in refs if r[0] in rows and rows[r[0]].revision != r[1]])
+        # While a legal hold keeps its text, an expired one is gone for agents all the same.
+        timed = [ident for ident, row in rows.items() if row.expires_at and not row.gone_at]
+        expired = queries.expired_memories(timed, workspace=work.workspace) if timed else set()
         results: Texts = {}
         for ident, revision in refs:
             if (row := rows.get(ident)) is None:
                 continue
+            if ident in expired:
+                row = replace(row, gone_at=row.expires_at, gone_reason=store.MEMORY_EXPIRED)
             now = (row.text, row.metadata)
             text, metadata = former.get((ident, revision), now)
             results[ident, revision] = row, text, metadata

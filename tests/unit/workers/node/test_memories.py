@@ -161,6 +161,20 @@ def test_a_resume_is_answered_from_the_record_and_says_what_is_gone(
     assert recalled == {str(first), str(second)}
 
 
+def test_a_resume_reads_nothing_of_one_that_has_expired(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text is still there: until a worker deletes it, and as long as a legal hold is set."""
+    ident = written(bench, "The quokka is small.")
+    thread = bench.start(question="quokka")
+    die_before(bench, thread, "look", monkeypatch)
+    rows("UPDATE gp_memory SET expires_at = clock_timestamp() WHERE id = %s", (ident,))
+    assert bench.advance(thread).status is Status.SUCCEEDED, bench.row(thread).status_reason
+    state = bench.state(thread)
+    assert (state["answers"], state["gone"]) == ([""], ["It expired."])
+    assert one("SELECT text FROM gp_memory WHERE id = %s", (ident,)) == "The quokka is small."
+
+
 def test_a_resume_reads_the_text_that_it_was_told_before_a_correction(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
