@@ -124,7 +124,7 @@ class Bench:
         self.hub.hint(THREAD, WORKSPACE, self.floor.seq)
 
 
-async def until(true: Callable[[], Any], seconds: float = 3.0) -> None:
+async def until(true: Callable[[], Any], seconds: float = 30.0) -> None:
     limit = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < limit, "waited too long"

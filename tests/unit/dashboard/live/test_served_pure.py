@@ -66,7 +66,10 @@ async def test_dear_looks_slow_the_pace_down(bench: Bench) -> None:
         bench.floor.move("x")
         bench.hint()
         await asyncio.sleep(0.005)
-    assert len(bench.floor.looks) <= 5
+    looks = len(bench.floor.looks)
+    # A busy machine makes the time longer, never the pauses shorter.
+    least = served.COST_FACTOR * bench.floor.cost
+    assert looks <= (time.monotonic() - began) / least + 1
 
 
 async def test_an_old_or_doubled_hint_reads_nothing(bench: Bench) -> None:
@@ -112,11 +115,10 @@ async def test_a_slow_socket_misses_frames_and_ends_with_all_of_the_newest(bench
     slow.open.clear()
     for i in range(8):
         bench.floor.move(f"text {i}")
-        began = time.monotonic()
         bench.hint()
         seq = bench.floor.seq
+        # Whoever waited for the slow one would wait for ever: it is opened afterwards.
         await until(lambda seq=seq: quick.frames()[-1]["seq"] == seq)
-        assert time.monotonic() - began < 0.5
     assert len(member.outbox._waiting) == 1
     assert member.outbox.skipped == 6
     slow.open.set()
@@ -141,7 +143,7 @@ async def test_a_broken_socket_hurts_nobody(bench: Bench) -> None:
         bench.hint()
         await asyncio.sleep(0.08)
     await until(lambda: good.frames()[-1]["seq"] == bench.floor.seq)
-    assert left
+    await until(lambda: left)
 
 
 async def test_a_lost_hint_costs_one_poll(bench: Bench) -> None:
