@@ -16,6 +16,7 @@ from hypothesis import settings as examples
 from pytest_django import DjangoDbBlocker
 
 from dashboard.operate.embedded.valkey import HotStore
+from dashboard.wire import hints
 from tests.support import declared_payloads, renderers
 from tests.support.cast import Cast
 from tests.support.chromium import FLAGS, find_chromium
@@ -28,6 +29,8 @@ declared_payloads.watch()
 # Property tests have no deadline: a busy machine is not a defect.
 examples.register_profile("gatepost", deadline=None)
 examples.load_profile("gatepost")
+# Nor is it a Valkey that is away: a hint that is given up after 0.2 s is lost to its test.
+hints.TIMEOUT = 10.0
 gc.disable()  # until all tests are read: see `pytest_collection_finish`
 _numbers = itertools.count(1)
 # Dropped when the next one is created: DROP waits 0.1 s for a session that is about to end.

@@ -172,6 +172,16 @@ def hangs(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
     return answer
 
 
+def hangs_until(release: threading.Event) -> Callable[[BaseHTTPRequestHandler], None]:
+    """No answer before somebody allows the end."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        release.wait(120)
+        handler.close_connection = True
+
+    return answer
+
+
 def slow(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
     """A good answer that takes a moment."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -17,14 +19,34 @@ from dashboard.wire import hints
 PAUSE = 0.1
 
 
+class Clock:
+    """The clock of the pace, which stands until it is let go: no machine is too slow for it."""
+
+    def __init__(self) -> None:
+        self.at: float | None = time.monotonic()
+
+    def monotonic(self) -> float:
+        return time.monotonic() if self.at is None else self.at
+
+    def go(self) -> None:
+        self.at = None
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(hint_pace, "time", made)
+    return made
+
+
 def wait_for(sent: list[str], text: str) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while text not in sent:
         assert time.monotonic() < deadline, sent
         time.sleep(0.005)
 
 
-def test_the_first_goes_at_once_and_the_newest_afterwards() -> None:
+def test_the_first_goes_at_once_and_the_newest_afterwards(clock: Clock) -> None:
     sent: list[str] = []
     hints, thread = Coalescer(sent.extend, pause=PAUSE), uuid4()
     hints.offer(thread, "1")
@@ -32,19 +54,18 @@ def test_the_first_goes_at_once_and_the_newest_afterwards() -> None:
     for number in range(2, 1000):
         hints.offer(thread, str(number))
     assert sent == ["1"]
+    clock.go()
     wait_for(sent, "999")
     assert sent == ["1", "999"]
 
 
-def test_what_is_soon_followed_by_more_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        hint_pace, "FOLLOW_SECONDS", PAUSE
-    )  # a busy machine may stand still for 10 ms
+def test_what_is_soon_followed_by_more_is_told_with_it(clock: Clock) -> None:
     sent: list[str] = []
     hints, thread, other = Coalescer(sent.extend, pause=PAUSE), uuid4(), uuid4()
     hints.offer(thread, "lease", more_follows=True)
     hints.offer(thread, "effect")
     assert sent == []
+    clock.go()
     wait_for(sent, "effect")
     assert sent == ["effect"]
     hints.offer(other, "lease", more_follows=True)  # and nothing follows
@@ -52,14 +73,19 @@ def test_what_is_soon_followed_by_more_is_told_with_it(monkeypatch: pytest.Monke
     assert sent == ["effect", "lease"]
 
 
-def test_a_quiet_thread_is_never_kept_waiting() -> None:
+def test_a_quiet_thread_is_never_kept_waiting(clock: Clock) -> None:
     sent: list[str] = []
     hints, busy = Coalescer(sent.extend, pause=PAUSE), uuid4()
     for number in range(20):
         hints.offer(busy, "busy")
         hints.offer(uuid4(), str(number))
         assert sent[-1] == str(number)
-    time.sleep(PAUSE * 3)
+    clock.go()
+    deadline = time.monotonic() + 30
+    while sent.count("busy") < 2:
+        assert time.monotonic() < deadline, sent
+        time.sleep(0.005)
+    time.sleep(PAUSE * 1.1)
     count = len(sent)
     hints.offer(busy, "again")
     assert sent[count:] == ["again"]
@@ -121,7 +147,7 @@ def test_many_that_are_soon_due_are_sent_together(monkeypatch: pytest.MonkeyPatc
     wait_for(sent, "399")
     took = time.monotonic() - began
     assert sorted(sent, key=int) == [str(number) for number in range(400)]
-    assert times[0] <= looks[0] <= took / TOGETHER + 2 < 400
+    assert times[0] <= looks[0] <= took / TOGETHER + 2
 
 
 def test_a_forked_process_sends_its_own() -> None:
@@ -134,14 +160,21 @@ def test_a_forked_process_sends_its_own() -> None:
     if child == 0:
         hints.offer(thread, "child 1")
         hints.offer(thread, "child 2")
-        time.sleep(PAUSE * 4)
+        time.sleep(60)
         os._exit(0)
-    os.waitpid(child, 0)
-    time.sleep(PAUSE * 2)
-    os.close(writing)
-    with os.fdopen(reading) as lines:
-        payload = sorted(lines.read().splitlines())
-    assert payload == ["child 1", "child 2", "waits in the parent"]
+    payload: list[str] = []
+    try:
+        while len(payload) < 3 and select.select([reading], [], [], 30)[0]:
+            payload += os.read(reading, 1000).decode().splitlines()
+        time.sleep(PAUSE * 2)
+        while select.select([reading], [], [], 0)[0]:  # what is sent twice
+            payload += os.read(reading, 1000).decode().splitlines()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)
+    assert sorted(payload) == ["child 1", "child 2", "waits in the parent"]
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import struct
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -460,11 +459,11 @@ def test_what_is_no_regular_file_is_refused_and_not_waited_for(
     another_workspace()
     before = counts()
     for path in (pipe, "/dev/zero", "/dev/null", folder, tmp_path, link, "/dev/stdin"):
-        began = time.monotonic()
         code, _, errors = run("import", str(path), "--as", "carrier", "--workspace", "there")
         assert (code, counts()) == (1, before), (path, errors)
         assert len(errors.strip().splitlines()) == 1
-        assert time.monotonic() - began < 5
+        # By what it is: what is waited for or read for ever has no other end.
+        assert "not a regular file" in errors or path in {tmp_path, folder}, errors
     assert run("import", str(capsule), "--as", "carrier", "--workspace", "there")[0] == 0
 
 
