@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 from collections.abc import Callable
@@ -284,8 +285,10 @@ def test_the_code_of_the_page_continues_a_conversation(
     monkeypatch.setenv("GATEPOST_TOKEN", chosen.token)
     names: dict[str, Any] = {"__name__": "support"}
     exec(compile(code, "support.py", "exec"), names)
-    for question in ("One?", "Two?"):
-        assert names["answer"]("7", question, model="test")
+    with asyncio.Runner() as loops:
+        loops.get_loop()  # `run_sync` takes the current loop; one that it makes is never closed
+        for question in ("One?", "Two?"):
+            assert names["answer"]("7", question, model="test")
     history = MessageHistory("support-7", scope="agent", owner="support", settings=chosen)
     questions = [part.content for one in history.load() for part in one.parts][::2]
     assert questions == ["One?", "Two?"]
