@@ -158,7 +158,7 @@ def test_the_server_ends_with_its_starter(places: Folders) -> None:
     starter.send_signal(signal.SIGKILL)
     starter.wait()
     starter.stdout.close()
-    wait_until(lambda: not Path(f"/proc/{pid}").exists(), seconds=3, what="the end of PostgreSQL")
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), seconds=30, what="the end of PostgreSQL")
 
 
 def test_a_server_whose_children_still_work_is_waited_for(postgres: Postgres) -> None:
@@ -169,8 +169,8 @@ def test_a_server_whose_children_still_work_is_waited_for(postgres: Postgres) ->
         os.kill(child, signal.SIGSTOP)
         postgres.process.kill()
         postgres.process.wait()
-        threading.Timer(1.0, os.kill, (child, signal.SIGCONT)).start()
         began = time.monotonic()
+        threading.Timer(1.0, os.kill, (child, signal.SIGCONT)).start()
         postgres.start()
         postgres.wait()
         assert time.monotonic() - began > 0.9

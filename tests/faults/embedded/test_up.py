@@ -106,7 +106,7 @@ def test_one_life_of_a_data_folder(data: Path) -> None:
         assert status_of(last.port, "/healthz") == 200
         # What answers on this machine is named, and so is that nothing does.
         line = r"^  Model: (none answers on this machine \(.*11434.*|\S+, .+ at http://127\.0\.0\.1:\d+)"
-        wait_until(lambda: re.search(line, last.text, re.MULTILINE), seconds=5, what=last.text)
+        wait_until(lambda: re.search(line, last.text, re.MULTILINE), seconds=30, what=last.text)
         assert (data / "bank" / "ledger.jsonl").read_text().startswith(ledger)
 
 
@@ -118,7 +118,7 @@ def test_an_installation_without_a_demo(data: Path) -> None:
         assert "bank" not in started.text
         (web,) = [pid for pid, command in started.leftovers() if "uvicorn" in command]
         os.kill(web, signal.SIGKILL)
-        wait_until(lambda: "web ended by itself" in started.text, seconds=5)
+        wait_until(lambda: "web ended by itself" in started.text, seconds=30)
 
         def answers() -> bool:
             try:

@@ -206,6 +206,18 @@ def test_static_files_and_probes_of_each_web(fleet: Fleet) -> None:
         assert (style.status_code, style.headers.get("content-encoding")) == (200, "gzip")
 
 
+def duration(call: Callable[[], object]) -> float:
+    began = time.monotonic()
+    call()
+    return time.monotonic() - began
+
+
+def look(web: Web) -> float:
+    """How long readiness took to look afresh: it keeps its last answer for a second."""
+    time.sleep(1.1)
+    return duration(web.ready)
+
+
 def test_any_web_process_may_die(fleet: Fleet, crew_at: Callable[[str], Crew]) -> None:
     """Requests to the other are answered at once; its sockets go on; threads do not notice."""
     for victim, other in (("web-1", "web-2"), ("web-2", "web-1")):
@@ -214,9 +226,9 @@ def test_any_web_process_may_die(fleet: Fleet, crew_at: Callable[[str], Crew]) -
         wait_until(lambda c=crew, v=victim: c.called(v, "a"), what=fleet.summary)
         with following(crew, thread) as socket:
             fleet.parts[victim].kill()
-            began = time.monotonic()
             assert crew.thread(thread)["status"] == "running"
-            assert time.monotonic() - began < 2
+            # A busy machine is slow once; what waits for the dead one is slow each time.
+            assert min(duration(lambda c=crew, t=thread: c.thread(t)) for _ in range(3)) < 2
             crew.go(victim, "in-a")
             assert frame(socket, f"thread:{thread}", beyond=2) > 2
         crew.status(thread, "succeeded")
@@ -299,9 +311,8 @@ def test_postgresql_may_die_and_come_back(fleet: Fleet, crew_at: Callable[[str],
     fleet.postgres.process.wait()
     for name in ("web-1", "web-2"):
         wait_until(lambda n=name: fleet.web(n).ready().get("database") == "down", seconds=10)
-        began = time.monotonic()
         assert fleet.web(name).ready()["valkey"] == "ok"
-        assert time.monotonic() - began < 4
+        assert min(look(fleet.web(name)) for _ in range(3)) < 4
     crew.go("crash", "in-a")
     fleet.postgres.start()
     fleet.postgres.wait()

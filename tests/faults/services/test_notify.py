@@ -71,10 +71,10 @@ def hooked(cast: Cast, hook: post.Hook) -> None:
 
 
 @contextmanager
-def sender(**more: str) -> Iterator[subprocess.Popen[str]]:
+def sender(*, waits: int = 0, **more: str) -> Iterator[subprocess.Popen[str]]:
     """A sender's process; killed at the end if it is still there."""
     started = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.services.sending"],
+        [sys.executable, "-m", "tests.faults.services.sending", str(waits)],
         cwd=ROOT,
         env={**os.environ, **LOOPBACK, **more},
         stdout=subprocess.PIPE,
@@ -109,9 +109,9 @@ def test_two_senders_at_once_tell_everybody_once(real_db: str, loopback: None) -
         hooked(cast, hook)
         endpoints.make(cast.workspace, "email", Wanted(name="people"), actor="user:1")
         rows = requests(cast, 60)
-        ids = tell(rows)
         url = {"EMAIL_URL": f"smtp://127.0.0.1:{box.port}"}
-        with sender(**url) as first, sender(**url) as second:
+        with sender(waits=60, **url) as first, sender(waits=60, **url) as second:
+            ids = tell(rows)  # both are there
             began = [int(one.communicate(timeout=90)[0]) for one in (first, second)]
         assert sum(began) == 60 * 3
         assert min(began) > 5, "it was no race"
@@ -129,12 +129,15 @@ def test_a_killed_sender_loses_nothing_and_repeats_only_what_it_had_not_noted(
     cast = prepared()
     with post.web_hook() as hook:
         hooked(cast, hook)
-        hook.answers = [post.slow(0.03) for _ in range(200)]
+        release = threading.Event()
+        hook.answers = [*(post.slow(0.03) for _ in range(after)), *[post.hangs_until(release)] * 8]
         ids = tell(requests(cast, 40), "approval.decided")
         with sender() as first:
             wait_until(lambda: len(hook.got) >= after, seconds=30, what="some messages")
             first.send_signal(signal.SIGKILL)
             first.wait()
+        release.set()
+        hook.answers.clear()
         noted = value("SELECT count(*) FROM gp_delivery WHERE done_at IS NOT NULL")
         under_way = value("SELECT count(*) FROM gp_delivery WHERE claimed_until IS NOT NULL")
         assert noted < 40, "it was killed too late"

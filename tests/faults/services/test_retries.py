@@ -86,8 +86,8 @@ def test_a_sleeping_attempt_holds_nothing_and_outlives_its_worker(
 
 @pytest.mark.requirement("A03")
 def test_an_answer_that_does_not_come_is_asked_for_again(field: Field, limits: Worker) -> None:
-    with serving(lambda n, at: (200, {}, 3.0 if n == 1 else 0.0)) as service:
-        case = field.start("caller", url=service.url, timeout=0.5)
+    with serving(lambda n, at: (200, {}, 6.0 if n == 1 else 0.0)) as service:
+        case = field.start("caller", url=service.url, timeout=2.0)
         case.wait_status("succeeded", seconds=LONG)
     assert len(service.answers) == 2
     assert reasons(case) == ["fetch timed out; attempt 2 of 5"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import warnings
 
 import pytest
@@ -18,18 +17,20 @@ def turn(monkeypatch: pytest.MonkeyPatch) -> forks.Turn:
     return forks.Turn()
 
 
-def at_work(turn: forks.Turn, held: threading.Lock, seconds: float) -> threading.Thread:
-    """A side thread in the middle of a turn, with a lock."""
+def at_work(
+    turn: forks.Turn, held: threading.Lock, seconds: float, end: threading.Event | None = None
+) -> threading.Thread:
+    """A side thread in the middle of a turn, with a lock, for so long or till the end is set."""
     begun = threading.Event()
 
     def work() -> None:
         with turn.taken(), held:
             begun.set()
-            time.sleep(seconds)
+            (end or threading.Event()).wait(seconds)
 
     side = threading.Thread(target=work)
     side.start()
-    assert begun.wait(5)
+    assert begun.wait(30)
     return side
 
 
@@ -43,7 +44,10 @@ def free_in_a_child(held: threading.Lock) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_fork_waits_for_the_end_of_a_turn(turn: forks.Turn) -> None:
+def test_a_fork_waits_for_the_end_of_a_turn(
+    turn: forks.Turn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forks, "LONGEST_WAIT", 30.0)
     held = threading.Lock()
     side = at_work(turn, held, 0.3)
     assert free_in_a_child(held)
@@ -56,10 +60,11 @@ def test_a_turn_that_hangs_does_not_keep_slots_from_being_forked(
     turn: forks.Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forks, "LONGEST_WAIT", 0.1)
-    held = threading.Lock()
-    side = at_work(turn, held, 1.0)
+    held, end = threading.Lock(), threading.Event()
+    side = at_work(turn, held, 30.0, end)
     assert not free_in_a_child(held)  # copied as it was; such a slot is found when it stands still
     assert side.is_alive()
+    end.set()
     side.join()
     with turn.taken():
         pass
