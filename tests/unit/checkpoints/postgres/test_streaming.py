@@ -39,7 +39,7 @@ def test_rows_come_as_texts_in_their_order() -> None:
 
 def test_the_first_row_is_taken_before_the_last_is_made() -> None:
     seen: list[float] = []
-    slow = "SELECT repeat('x', 9000), pg_sleep(0.1) FROM generate_series(1, 5)"
+    slow = "SELECT repeat('x', 9000), pg_sleep(0.3) FROM generate_series(1, 5)"
     stream((slow, ()), lambda *row: seen.append(time.monotonic()))
     assert seen[-1] > seen[0] + 0.1
 
@@ -55,13 +55,14 @@ def test_other_threads_go_on_meanwhile() -> None:
     other = threading.Thread(target=beat)
     other.start()
     try:
-        slow = "SELECT pg_sleep(0.5), %s::integer"
+        slow = "SELECT pg_sleep(1), %s::integer"
         seen: list[int] = []
+        before = beats[0]
         stream((slow, (1,)), lambda *row: seen.append(beats[0]))
     finally:
         done.set()
         other.join()
-    assert seen[0] > 20
+    assert seen[0] - before > 3  # it is one at most while the interpreter is held
 
 
 def test_in_a_transaction_and_when_watched_the_ordinary_cursor_does_it() -> None:

@@ -211,7 +211,7 @@ async def test_requests_at_once_are_limited_and_the_rest_are_told_to_come_again(
     for address in ["/broken", "/endless", "/plain"] * 4:
         browser = Browser(address)
         browser.leaves_after = 4 if address == "/endless" else -1
-        await asyncio.wait_for(app(browser.scope, browser.receive, browser.send), 5)
+        await asyncio.wait_for(app(browser.scope, browser.receive, browser.send), 30)
         assert browser.sent[0]["status"] == (500 if address == "/broken" else 200)
 
 
@@ -226,11 +226,11 @@ async def test_streams_that_wait_take_no_place(
         while not stream.sent:
             await asyncio.sleep(0.01)
     browser = Browser("/plain")
-    await asyncio.wait_for(app(browser.scope, browser.receive, browser.send), 5)
+    await asyncio.wait_for(app(browser.scope, browser.receive, browser.send), 30)
     assert [b.sent[0]["status"] for b in (*streams, browser)] == [200] * 7
     for stream in streams:
         stream.gone.set()
-    await asyncio.wait_for(asyncio.gather(*following), 5)
+    await asyncio.wait_for(asyncio.gather(*following), 30)
 
 
 async def test_a_busy_server_answers_callers_of_the_api_with_a_problem(
@@ -274,7 +274,7 @@ async def test_who_goes_away_is_sent_nothing_and_the_work_is_done(
 async def test_a_stream_is_closed_when_its_reader_leaves(app: OneThread) -> None:
     browser = Browser("/endless")
     browser.leaves_after = 4
-    await asyncio.wait_for(app(browser.scope, browser.receive, browser.send), 5)
+    await asyncio.wait_for(app(browser.scope, browser.receive, browser.send), 30)
     assert browser.text.startswith(b"xxxxxxxxxx")
     assert [what for what, _ in seen][-2:] == ["closed", "finished"]
 

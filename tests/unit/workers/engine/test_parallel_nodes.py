@@ -90,13 +90,14 @@ def test_a_bound_that_is_none_is_refused(number: Any) -> None:
 
 def test_the_bound_holds() -> None:
     now, most = 0, 0
-    lock = threading.Lock()
+    lock, two = threading.Lock(), threading.Barrier(2, timeout=30)
 
     def work(name: str, ctx: Context) -> dict[str, Any]:
         nonlocal now, most
         with lock:
             now += 1
             most = max(most, now)
+        two.wait()  # one at a time never meets another
         time.sleep(0.02)
         with lock:
             now -= 1
@@ -115,7 +116,7 @@ def test_a_finished_node_is_saved_while_its_sibling_works_and_not_repeated() -> 
     def work(name: str, ctx: Context) -> dict[str, Any]:
         calls.append(name)
         if name == "b" and calls.count("b") == 1:
-            deadline = time.monotonic() + 5
+            deadline = time.monotonic() + 30
             while not saved() and time.monotonic() < deadline:
                 time.sleep(0.01)
             meanwhile.extend(saved())

@@ -46,18 +46,26 @@ def idle(seconds: float = 0.05) -> Idle:
     return made
 
 
-def test_it_ends_as_after_sigterm_once_its_time_is_over(ended: list[int]) -> None:
-    watch = Idle(0.3)
+def test_it_ends_as_after_sigterm_once_its_time_is_over(
+    ended: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = [1000.0]
+    monkeypatch.setattr("workers.slot.idle.time", SimpleNamespace(monotonic=lambda: at[0]))
+    watch = Idle(300)
+    at[0] += 299
     watch.turn()
     assert ended == []
-    time.sleep(0.31)
+    at[0] += 1
     watch.turn()
     assert ended == [signal.SIGTERM]
 
 
 def test_a_lease_begins_the_time_anew(ended: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = idle()
-    monkeypatch.setattr(shared_page, "last_lease", time.monotonic)
+    at = [1000.0]
+    monkeypatch.setattr("workers.slot.idle.time", SimpleNamespace(monotonic=lambda: at[0]))
+    watch = Idle(300)
+    at[0] += 301
+    monkeypatch.setattr(shared_page, "last_lease", lambda: at[0] - 1)
     watch.turn()
     assert ended == []
 
