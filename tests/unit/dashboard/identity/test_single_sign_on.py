@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -95,6 +94,7 @@ def house(
         web = Web(
             folder,
             GATEPOST_OIDC_ISSUER=other_side.issuer,
+            GATEPOST_RECHECK_SECONDS="600",  # who leaves is told at once, or not in this test
             GATEPOST_OIDC_CLIENT_ID="gatepost",
             GATEPOST_OIDC_CLIENT_SECRET_FILE=str(folder / "secret"),
             GATEPOST_OIDC_NAME="Acme",
@@ -294,11 +294,10 @@ def test_who_leaves_the_directory_loses_the_open_page_at_once(house: House) -> N
             page = Follower(line, {"board": (["board-lanes"], 0)})
             page.frame()
             leaves = {"Operations": [{"op": "replace", "path": "active", "value": False}]}
-            began = time.monotonic()
             answer = directory.patch(f"/Users/{made['id']}", json=leaves)
             assert (answer.status_code, answer.json()["active"]) == (200, False)
-            code, _ = page.closed(seconds=7)
-            assert (code, time.monotonic() - began < 6) == (4401, True)
+            code, _ = page.closed(seconds=60)
+            assert code == 4401
         assert http.get("/").status_code == 302
         assert house.come_back(http, "sub-dan").status_code == 403
     assert house.sound(house.cast.workspace)
