@@ -9,6 +9,7 @@ WORKERS ?= 2
 MODEL ?=
 ROWS ?= 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,18,19,20,21,22,23
 STAGE ?= 1
+HOSTS = 1
 PICK ?=
 OUTCOMES ?=
 # `make test` leaves out what is marked `slow` or `nightly`, the rules of the code (ARCHITECTURE, in
@@ -49,7 +50,7 @@ help:  ## list what can be called
 	@echo "make bench-plays   plays of the author's Harness: the first and further ones (ARGS='--runs N')"
 	@echo "make bench-turns   turns of an ephemeral chat beside an INSERT of their bytes (ARGS='--turns N')"
 	@echo "make bench-wasted  what resuming spares of what faults cost, beside restarting (ARGS='--scale 0.2')"
-	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2')"
+	@echo "make chaos         1,000 threads, 200 kills and more, a verdict from outside (ARGS='--minutes 2', HOSTS=4)"
 	@echo "make mutants       break each promise on purpose; a test must turn red (ARGS='--promise 3,8', '--rows A12')"
 	@echo "make requirements  prove a stage (STAGE=1, 1,2, all) or rows (ROWS=A14,A29; OUTCOMES=folder of a check)"
 	@echo "make interop       each kind of agent: stopped at a gate, killed, edited, resumed elsewhere"
@@ -147,7 +148,7 @@ bench-wasted: install-dev
 	@$(PY) -m benchmarks.wasted_work $(ARGS)
 
 chaos: install-dev
-	@$(PY) -m tests.faults.chaos $(ARGS)
+	@$(PY) -m tests.faults.chaos --hosts=$(HOSTS) $(ARGS)
 
 mutants: install-dev
 	@$(PY) -m tests.house.mutants $(ARGS)

@@ -46,6 +46,7 @@ MODULES = {
     22: "rest",
     23: "first_start",
     24: "memory",
+    25: "hosts",
 }
 ALONE = {14, 22, 23}  # starts servers of its own
 # Fill a database that no other row may find: each in a process with servers of its own.

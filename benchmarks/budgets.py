@@ -234,4 +234,8 @@ BUDGETS: Final[dict[int, Row]] = {
             "indexed": Part(2_000, "events/s", "at least"),
         },
     ),
+    25: Row(
+        "four hosts of 8 slots against one, steps that wait 100 ms for a model",
+        {"hosts": Part(3, "x one host", "at least")},
+    ),
 }

@@ -12,7 +12,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 from dashboard.operate.embedded.arguments import UpOptions
 from dashboard.operate.embedded.bank import Bank
@@ -67,12 +69,33 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def worker(
-    bench: Bench, agents: str = AGENTS, *, slots: int = SLOTS, pool: str = "prefork"
+    bench: Bench,
+    agents: str = AGENTS,
+    *,
+    slots: int = SLOTS,
+    pool: str = "prefork",
+    host: str = "",
 ) -> Iterator[int]:
-    """A Celery worker that listens, with the agents of the bench; its process id."""
+    """A Celery worker that listens, with the agents of the bench; its process id.
+
+    As a host of that name it has a data folder of its own.
+    """
     os.environ["GATEPOST_AGENTS"] = agents
-    part = Worker(_options(bench, 0, slots=slots, pool=pool))
-    process = part.start()
+    options = _options(bench, 0, slots=slots, pool=pool)
+    elsewhere = {}
+    if host:
+        places = folders(bench.data)
+        options = replace(options, data=bench.data.parent / host)
+        (options.data / "logs").mkdir(parents=True, exist_ok=True)
+        elsewhere = {
+            "DATABASE_URL": f"postgresql:///gatepost?host={places.run}&user=gatepost",
+            "REDIS_URL": f"unix://{places.valkey_socket}",
+            "GATEPOST_SHIPPED_AGENTS": "false",
+            "GATEPOST_SECRET_KEY": "of all hosts of a bench, which has no secrets to keep",
+        }
+    part = Worker(options)
+    with patch.dict(os.environ, elsewhere):
+        process = part.start()
     try:
         if not select.select([part.ready], [], [], 60)[0]:
             raise TimeoutError(f"the worker does not listen; its log: {part.log.read_text()}")

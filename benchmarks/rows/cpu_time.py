@@ -23,8 +23,8 @@ class CpuTime:
     seconds: dict[str, float]
 
     @classmethod
-    def read(cls, bench: Bench, worker: int) -> CpuTime:
-        """What was used so far by the worker of this process id and by the servers of the bench."""
+    def read(cls, bench: Bench, *workers: int) -> CpuTime:
+        """What was used so far by workers of these process ids and by the servers of the bench."""
         if not _PROC.is_dir():
             return cls({})
         with connection.cursor() as cursor:
@@ -33,7 +33,7 @@ class CpuTime:
         valkey = hints.client().info("cpu")
         return cls(
             {
-                "worker": cpu_seconds(worker),
+                "worker": sum(map(cpu_seconds, workers)),
                 "postgresql": cpu_seconds(_parent(backend)),
                 "valkey": valkey["used_cpu_user"] + valkey["used_cpu_sys"],
             }

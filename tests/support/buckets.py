@@ -27,7 +27,7 @@ from moto.server import ThreadedMotoServer
 from dashboard.configuration import storage
 
 KEY, SECRET = "gatepost", "gatepost-files-1"
-BUCKET = "gatepost-test"
+BUCKET, PREFIX = "gatepost-test", "team/"
 READY_SECONDS = 40.0
 
 
@@ -104,18 +104,23 @@ def client(url: str) -> Any:
     )
 
 
+def new_bucket(url: str) -> dict[str, str]:
+    """A bucket on this server; the environment of processes that keep their files in it."""
+    client(url).create_bucket(Bucket=BUCKET)
+    return {
+        "GATEPOST_STORAGE": f"s3://{BUCKET}/{PREFIX.rstrip('/')}?endpoint={url}",
+        "GATEPOST_STORAGE_KEY": KEY,
+        "GATEPOST_STORAGE_SECRET": SECRET,
+    }
+
+
 @contextmanager
 def files_on(url: str) -> Iterator[dict[str, str]]:
     """Keep files in a new bucket of this server; gives the environment for other processes."""
-    client(url).create_bucket(Bucket=BUCKET)
-    address = f"s3://{BUCKET}/team?endpoint={url}"
-    here = storage.files(address, key=KEY, secret=SECRET)
+    environment = new_bucket(url)
+    here = storage.files(environment["GATEPOST_STORAGE"], key=KEY, secret=SECRET)
     with override_settings(STORAGES={**settings.STORAGES, "default": here}):
-        yield {
-            "GATEPOST_STORAGE": address,
-            "GATEPOST_STORAGE_KEY": KEY,
-            "GATEPOST_STORAGE_SECRET": SECRET,
-        }
+        yield environment
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""`python -m tests.faults.chaos [--minutes M | --threads N] [--seed S] [--keep]`.
+"""`python -m tests.faults.chaos [--hosts N] [--minutes M | --threads N] [--seed S] [--keep]`.
 
 The table goes to stderr, one line of JSON to stdout; the exit code is that of the verdict, which
 is a process of its own.
@@ -20,13 +20,12 @@ from typing import Any
 
 from . import tasks
 from .disturbances import waiting_steps
-from .ground import Ground, environment, ground, pay_before, slow_down
+from .ground import COUNTS, Ground, environment, ground, pay_before, slow_down
 from .monkey import Monkey
 from .people import People
 from .sizes import Size
 
 MORE = 1_000  # tasks that the people may begin so that there is something to strike
-COUNTS = "counts.jsonl"  # lines of the counters of trees and hot threads
 LIMIT = 4.0  # times the time that it should take: then it is over, whatever has ended
 
 
@@ -34,6 +33,11 @@ def chaos(base: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     """Work and strike; what the driver knows of it."""
     plan = size.faults.shuffled(seed)
     payload: dict[str, Any] = {"threads": size.threads, "plan": asdict(size.faults), "seed": seed}
+    payload |= {"hosts": 1, "clocks": {}}
+    if base.machines is not None:
+        clocks = {worker.name: base.machines.off.get(worker.name, 0) for worker in base.workers}
+        payload |= {"hosts": len(base.workers), "clocks": clocks}
+        payload["clock"] = time.time() - time.monotonic()
     began, trouble = time.monotonic(), ""
     for path in (
         *(base.home / name for name in ("acks.jsonl", "strikes.jsonl", "waited.jsonl")),
@@ -56,8 +60,10 @@ def chaos(base: Ground, size: Size, seed: int, limit: float) -> dict[str, Any]:
     if not trouble and not people.done:
         trouble = f"{people.going} threads had not ended after {limit:.0f} s"
     # All quiet before it is judged; the servers stay.
-    for part in (*base.workers, base.web, base.bank):
+    for part in (*base.workers, *base.webs, base.bank):
         part.kill()
+    if base.machines is not None:
+        base.machines.fetch(base.data / "artifacts")
     return payload | {
         "seconds": round(time.monotonic() - began),
         "trouble": trouble,
@@ -73,7 +79,7 @@ def verified(base: Ground) -> dict[str, Any]:
     """What `./manage.py verify` says of all logs."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "manage.py", "verify", "--json"],
-        env=environment(base.data),
+        env=base.environment,
         capture_output=True,
         text=True,
         check=False,
@@ -94,10 +100,23 @@ def main(arguments: Sequence[str]) -> int:
     size.add_argument("--threads", type=int, help="so many threads, and as many fewer strikes")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
     parser.add_argument("--keep", action="store_true", help="leave the folder with all logs")
+    parser.add_argument(
+        "--hosts",
+        type=int,
+        default=1,
+        help="so many worker hosts and two web hosts, nothing shared",
+    )
     value = parser.parse_args(arguments)
-    wanted = Size.of(minutes=value.minutes, threads=value.threads)
+    if value.hosts > 1:
+        from .machines import refused  # with the libraries of object stores
+
+        if why := refused():
+            parser.error(why)
+    elif value.hosts < 1:
+        parser.error("--hosts takes 1 or more")
+    wanted = Size.of(minutes=value.minutes, threads=value.threads, hosts=value.hosts)
     print(f"seed {value.seed}: {wanted}", file=sys.stderr, flush=True)
-    with ground(keep=value.keep) as base:
+    with ground(keep=value.keep, hosts=value.hosts) as base:
         payload = chaos(base, wanted, value.seed, LIMIT * wanted.seconds)
         payload |= verified(base)
         (base.home / "told.json").write_text(json.dumps(payload))

@@ -1,4 +1,7 @@
-"""What the chaos strikes: servers, a web process, workers, a bank; all real, all in one folder."""
+"""What the chaos strikes: servers, web processes, workers, a bank; all real, all in one folder.
+
+With hosts of their own (machines.py) workers and web processes have a folder and a network each.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -23,8 +27,14 @@ from dashboard.operate.embedded.process import processes
 from dashboard.operate.embedded.process.folders import folders, prepare
 from dashboard.operate.embedded.valkey import HotStore, Valkey
 from tests.faults.embedded.helpers import ROOT, free_port, responds
+from tests.faults.servers.machine import Machine
+from tests.faults.servers.network import Network, entered
+from tests.faults.servers.proxy import Proxy
 
 from .outcomes import payables
+
+if TYPE_CHECKING:
+    from .machines import Machines
 
 # Shorter than they ship, so that more of everything falls into the time.
 LEASE, SWEEP, UNDO_WINDOWS = 3.0, 0.25, "0,0,2"
@@ -33,6 +43,7 @@ READY_SECONDS = 120.0
 OPENING, BANK_SECONDS = "100000000.00", 0.03
 PASSWORD = "correct horse battery"
 PEOPLE = ("operator", "manager")
+COUNTS = "counts.jsonl"  # lines of the counters of trees and hot threads
 OUTSIDE = ("GATEPOST_", "DJANGO_", "DATABASE_URL", "REDIS_URL", "CELERY_")
 
 
@@ -45,6 +56,7 @@ def environment(data: Path, bank: str = "") -> dict[str, str]:
         # Those that ship are always there.
         "GATEPOST_AGENTS": "tests.faults.chaos.tree_agents,tests.faults.chaos.hot_agents",
         **({"GATEPOST_BANK_URL": bank} if bank else {}),
+        "CHAOS_COUNTS": str(data / COUNTS),
         "GATEPOST_LEASE_SECONDS": str(LEASE),
         "GATEPOST_SWEEP_SECONDS": str(SWEEP),
         "GATEPOST_UNDO_WINDOWS": UNDO_WINDOWS,
@@ -54,18 +66,40 @@ def environment(data: Path, bank: str = "") -> dict[str, str]:
     }
 
 
+@dataclass
+class Location:
+    """Where a worker or a web process runs: what it is told, and its machine where it has one."""
+
+    name: str
+    env: dict[str, str]
+    log: Path
+    machine: Machine | None = None
+
+    @property
+    def network(self) -> Network | None:
+        return self.machine.network if self.machine else None
+
+
 class Part:
     """A process that is started again whenever it is gone."""
 
-    def __init__(self, name: str, argv: list[str], env: dict[str, str], log: Path) -> None:
-        self.name, self.argv, self.env, self.log = name, argv, env, log
+    def __init__(self, location: Location, argv: list[str], env: dict[str, str]) -> None:
+        self.location, self.name, self.log = location, location.name, location.log
+        self.argv, self.env = argv, location.env | env
         self.starts = 0
         self.start()
 
     def start(self) -> None:
         """From the main thread only, as `processes.start` says."""
         self.starts += 1
-        self.process = processes.start(self.argv, log=self.log, env=self.env, cwd=ROOT)
+        with entered(self.location.network):
+            self.process = processes.start(self.argv, log=self.log, env=self.env, cwd=ROOT)
+
+    @property
+    def machine(self) -> Machine:
+        """Of hosts of their own only."""
+        assert self.location.machine is not None
+        return self.location.machine
 
     @property
     def pid(self) -> int:
@@ -87,14 +121,12 @@ class Part:
 class Worker(Part):
     """A Celery worker with prefork slots."""
 
-    def __init__(self, number: int, data: Path, logs: Path, bank: str) -> None:
-        name = f"worker-{number}"
+    def __init__(self, location: Location) -> None:
         argv = [
             *(sys.executable, "-m", "workers"),
-            *("--concurrency", str(SLOTS), "--hostname", f"{name}@here"),
+            *("--concurrency", str(SLOTS), "--hostname", f"{location.name}@here"),
         ]
-        env = environment(data, bank) | {"GATEPOST_ROLE": "worker"}
-        super().__init__(name, argv, env, logs / f"{name}.log")
+        super().__init__(location, argv, {"GATEPOST_ROLE": "worker"})
 
     def slots(self) -> list[int]:
         """The processes of the pool."""
@@ -106,11 +138,14 @@ class Worker(Part):
 
 
 class Web(Part):
-    """The one web process, always on the same port."""
+    """A web process, always on the same port."""
 
-    def __init__(self, data: Path, logs: Path, bank: str) -> None:
-        port = free_port()
-        self.address = f"http://127.0.0.1:{port}"
+    def __init__(self, location: Location) -> None:
+        port = reached = free_port()
+        if location.machine is not None:
+            front = Proxy(port, connects=location.network)
+            location.machine.ways["people"], reached = front, front.port
+        self.address = f"http://127.0.0.1:{reached}"
         argv = [
             *(sys.executable, "-m", "uvicorn", "dashboard.asgi:application"),
             *("--host", "127.0.0.1", "--port", str(port), "--loop", "uvloop"),
@@ -119,8 +154,7 @@ class Web(Part):
         # Its people come from one address and ask as fast as they can.
         limits = {"GATEPOST_API_PER_ACCOUNT": "0", "GATEPOST_API_PER_ADDRESS": "0"}
         limits["GATEPOST_API_PER_PERSON"] = "0"
-        env = environment(data, bank) | limits | {"GATEPOST_ROLE": "web"}
-        super().__init__("web", argv, env, logs / "web.log")
+        super().__init__(location, argv, limits | {"GATEPOST_ROLE": "web"})
 
     def answers(self) -> bool:
         return responds(f"{self.address}/healthz")
@@ -130,19 +164,15 @@ class Bank(Part):
     """The test bank that ships; nobody strikes it, since it is the witness."""
 
     def __init__(self, folder: Path) -> None:
-        port = free_port()
+        self.port = port = free_port()
         self.address, self.ledger = f"http://127.0.0.1:{port}", folder / "bank.jsonl"
         # Without site-packages: it needs none of them.
         argv = [
             *(sys.executable, "-S", "-m", "gatepost_agents.testbank"),
             *("--ledger", str(self.ledger), "--port", str(port), "--opening", OPENING),
         ]
-        super().__init__(
-            "bank",
-            argv,
-            environment(folder) | {"PYTHONPATH": str(ROOT / "agents")},
-            folder / "bank.log",
-        )
+        env = environment(folder) | {"PYTHONPATH": str(ROOT / "agents")}
+        super().__init__(Location("bank", env, folder / "bank.log"), argv, {})
 
     def answers(self) -> bool:
         return responds(f"{self.address}/health")
@@ -212,12 +242,12 @@ class Ground:
     postgres: Postgres
     valkey: Valkey
     hot: HotStore
-    web: Web
+    webs: list[Web]
     bank: Bank
     workers: list[Worker]
 
-    def __init__(self, home: Path) -> None:
-        self.home, self.data = home, home / "data"
+    def __init__(self, home: Path, machines: Machines | None = None) -> None:
+        self.home, self.data, self.machines = home, home / "data", machines
         self.places = folders(self.data)
         prepare(self.places)
         self.gave_up = 0
@@ -226,6 +256,26 @@ class Ground:
     def address(self) -> str:
         """For psycopg."""
         return self.postgres.address()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a command of the product beside it is told."""
+        return environment(self.data) | (self.machines.files if self.machines else {})
+
+    def location(self, name: str) -> Location:
+        """A location for one process."""
+        env = environment(self.data, self.bank.address)
+        log = self.places.logs / f"{name}.log"
+        if self.machines is None:
+            return Location(name, env, log)
+        machine = self.machines.machine(
+            name, self.home / "hosts" / name, self.postgres, self.valkey, self.hot, self.bank.port
+        )
+        outside = {
+            "GATEPOST_OUTBOX": str(self.data / "outbox"),
+            "GATEPOST_PUBLISHED": str(self.data / "published"),
+        }
+        return Location(name, env | outside | self.machines.environment(machine), log, machine)
 
     def listening(self, look: Look) -> list[Worker]:
         """Workers that live and have just given a sign of life, which they do every 5 s."""
@@ -238,7 +288,7 @@ class Ground:
 
     def tend(self) -> None:
         """What a supervisor does: start again what has ended by itself."""
-        for part in (*self.workers, self.web):
+        for part in (*self.workers, *self.webs):
             if not part.alive:
                 self.gave_up += 1
                 part.signal(signal.SIGKILL)  # what its pool may have left
@@ -249,7 +299,7 @@ def manage(ground: Ground, *command: str) -> str:
     """A command of `manage.py` on this ground; its output."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(ROOT / "manage.py"), *command],
-        env=environment(ground.data),
+        env=ground.environment,
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -271,15 +321,22 @@ for name, role in (("operator", "operator"), ("manager", "reviewer")):
 
 
 @contextmanager
-def ground(*, keep: bool = False) -> Iterator[Ground]:
-    """Start everything and give it; nothing is left afterwards, with `keep` the folder."""
+def ground(*, keep: bool = False, hosts: int = 1) -> Iterator[Ground]:
+    """Start everything and give it; nothing is left afterwards, with `keep` the folder.
+
+    With several hosts each worker and each of two web processes is one.
+    """
     home = Path(tempfile.mkdtemp(prefix="gp-chaos-", dir="/tmp"))
     home.chmod(0o711 if os.geteuid() == 0 else 0o700)
     with ExitStack() as stack:
         if not keep:
             stack.callback(shutil.rmtree, home, ignore_errors=True)
-        made = Ground(home)
-        logs = made.places.logs
+        machines = None
+        if hosts > 1:
+            from .machines import own_machines  # with the libraries of object stores
+
+            machines = stack.enter_context(own_machines(home, hosts))
+        made = Ground(home, machines)
         made.postgres, made.valkey = Postgres(made.places), Valkey(made.places)
         made.hot = HotStore(made.places)
         for server in (made.postgres, made.valkey, made.hot):
@@ -293,15 +350,20 @@ def ground(*, keep: bool = False) -> Iterator[Ground]:
         manage(made, "shell", "--command", SET_UP.format(password=PASSWORD))
         made.bank = Bank(home)
         stack.callback(lambda: made.bank.kill())
-        made.web = Web(made.data, logs, made.bank.address)
-        stack.callback(lambda: made.web.kill())
-        made.workers = []
-        for number in range(1, WORKERS + 1):
-            made.workers.append(worker := Worker(number, made.data, logs, made.bank.address))
+        made.webs, made.workers = [], []
+        for name in machines.webs if machines else ("web",):
+            made.webs.append(web := Web(made.location(name)))
+            stack.callback(web.kill)
+        for number in range(1, (hosts if machines else WORKERS) + 1):
+            made.workers.append(worker := Worker(made.location(f"worker-{number}")))
             stack.callback(worker.kill)
         look = Look(made.address)
         stack.callback(look.close)
         wait_until(made.bank.answers, what="an answer of the bank")
-        wait_until(made.web.answers, what="an answer of the web process")
-        wait_until(lambda: len(made.listening(look)) == WORKERS, what="a sign of life of all")
+        for web in made.webs:
+            wait_until(web.answers, what=f"an answer of {web.name}")
+        if machines is not None:
+            machines.check_clocks({web.name: web.address for web in made.webs})
+        workers = len(made.workers)
+        wait_until(lambda: len(made.listening(look)) == workers, what="a sign of life of all")
         yield made

@@ -164,24 +164,29 @@ class Monkey:
             pids = worker.slots()
             worker.signal(signal.SIGSTOP)
             try:
-                if not self._hit(pids):
-                    return False
-                deadline = time.monotonic() + PAST_LEASE
-                while self._hit(pids):
-                    if time.monotonic() > deadline:
-                        raise RuntimeError("nobody took over from a stopped worker")
-                    time.sleep(0.05)
+                return self._taken_over(pids)
             finally:
                 worker.signal(signal.SIGCONT)
-            return True
 
         return self._on_worker(strike, alone=True)
 
+    def _taken_over(self, pids: list[int]) -> bool:
+        """Wait until what these work on is somebody else's; whether they worked on anything."""
+        if not self._hit(pids):
+            return False
+        deadline = time.monotonic() + PAST_LEASE
+        while self._hit(pids):
+            if time.monotonic() > deadline:
+                raise RuntimeError("nobody took over from a worker that is stopped or parted")
+            time.sleep(0.05)
+        return True
+
     def _kill_web(self) -> int:
         running = len(self._running())
-        self._ground.web.kill()
-        self._ground.web.start()
-        wait_until(self._ground.web.answers, what="an answer of the web process")
+        web = self._random.choice(self._ground.webs)
+        web.kill()
+        web.start()
+        wait_until(web.answers, what=f"an answer of {web.name}")
         return running
 
     def _kill_valkey(self) -> int:
@@ -295,4 +300,81 @@ class Monkey:
         time.sleep(self._random.random())
         server.start()
         server.wait()
+        return running
+
+    # ---- strikes at one of several hosts ----
+
+    def _lose_host(self) -> int:
+        """A machine is gone with its folders; another one comes in its place."""
+
+        def strike(worker: Worker, pid: int) -> bool:
+            pids = worker.slots()
+            worker.kill()
+            hit = bool(self._hit(pids))
+            worker.machine.erase()
+            worker.machine.make_folders()
+            worker.start()
+            return hit
+
+        return self._on_worker(strike, alone=True)
+
+    def _part_host(self) -> int:
+        return self._part_until_taken_over()
+
+    def _part_postgres(self) -> int:
+        return self._part_until_taken_over("postgres")
+
+    def _part_until_taken_over(self, *ways: str) -> int:
+        """A worker's host reaches nothing, or not these, until its work is somebody else's."""
+
+        def strike(worker: Worker, pid: int) -> bool:
+            pids = worker.slots()
+            worker.machine.part(*ways)
+            try:
+                return self._taken_over(pids)
+            finally:
+                worker.machine.join()
+
+        return self._on_worker(strike, alone=True)
+
+    def _part_valkey(self) -> int:
+        return self._part_for_a_while("valkey", "hot")
+
+    def _part_files(self) -> int:
+        return self._part_for_a_while("files")
+
+    def _part_for_a_while(self, *ways: str) -> int:
+        """A worker's host does not reach these, and keeps its leases meanwhile."""
+
+        def strike(worker: Worker, pid: int) -> bool:
+            worker.machine.part(*ways)
+            try:
+                hit = bool(self._hit(worker.slots()))
+                if hit:
+                    time.sleep(disturbances.FROZEN_SECONDS)
+            finally:
+                worker.machine.join()
+            return hit
+
+        return self._on_worker(strike, alone=False)
+
+    def _part_web(self) -> int:
+        """A web host reaches no server, and no person reaches it."""
+        running = len(self._running())
+        machine = self._random.choice(self._ground.webs).machine
+        machine.part()
+        try:
+            time.sleep(disturbances.FROZEN_SECONDS)
+        finally:
+            machine.join()
+        return running
+
+    def _stop_web(self) -> int:
+        running = len(self._running())
+        web = self._random.choice(self._ground.webs)
+        web.signal(signal.SIGSTOP)
+        try:
+            time.sleep(disturbances.FROZEN_SECONDS)
+        finally:
+            web.signal(signal.SIGCONT)
         return running

@@ -12,15 +12,16 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from . import tasks
-from .ground import PASSWORD, Ground, Look
+from .ground import PASSWORD, PEOPLE, Ground, Look
 from .outcomes import payables, reports
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -32,17 +33,25 @@ ENDED = ("succeeded", "cancelled")
 
 
 class Person:
-    """Somebody who is signed in by the form, and stays so when the web process is another one."""
+    """Somebody who is signed in by the form, and stays so when the web process is another one.
 
-    def __init__(self, address: str, name: str) -> None:
-        self.http = httpx.Client(base_url=address, timeout=30)
-        page = self.http.get("/login/")
+    Asks at all web hosts by turns.
+    """
+
+    def __init__(self, addresses: Sequence[str], name: str) -> None:
+        self._addresses = cycle(addresses)
+        self.http = httpx.Client(timeout=30)
+        login = f"{addresses[0]}/login/"
+        page = self.http.get(login)
         (token,) = set(re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text))
         form = {"username": name, "password": PASSWORD, "csrfmiddlewaretoken": token}
-        answer = self.http.post("/login/", data=form)
+        answer = self.http.post(login, data=form)
         if answer.status_code != 302:
             raise RuntimeError(f"{name} cannot sign in: {answer.status_code}")
         self.http.headers["X-CSRFToken"] = self.http.cookies["csrftoken"]
+
+    def ask(self, method: str, path: str, **what: Any) -> httpx.Response:
+        return self.http.request(method, f"{next(self._addresses)}/api/v1{path}", **what)
 
 
 class People:
@@ -51,8 +60,8 @@ class People:
     def __init__(self, ground: Ground, acknowledged: Path, threads: int) -> None:
         self._ground = ground
         self._look = Look(ground.address)
-        self._operator = Person(ground.web.address, "operator")
-        self._manager = Person(ground.web.address, "manager")
+        addresses = [web.address for web in ground.webs]
+        self._operator, self._manager = (Person(addresses, name) for name in PEOPLE)
         self._file = acknowledged.open("a", buffering=1)
         self._writing = threading.Lock()
         self._pool = ThreadPoolExecutor(HANDS)
@@ -260,9 +269,7 @@ class People:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and not self._stop.is_set():
             try:
-                answer = who.http.request(
-                    method, f"/api/v1{path}", json=body, headers=headers, files=files
-                )
+                answer = who.ask(method, path, json=body, headers=headers, files=files)
             except httpx.TransportError:
                 self.answers["none"] += 1
             else:

@@ -42,6 +42,19 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
+class HostFaults(Faults):
+    """Those, and what can happen to one of several hosts."""
+
+    lose_host: int = 10
+    part_host: int = 10
+    part_postgres: int = 10
+    part_valkey: int = 10
+    part_files: int = 10
+    part_web: int = 5
+    stop_web: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     """What one call does."""
 
@@ -49,12 +62,15 @@ class Size:
     faults: Faults = Faults()
 
     @classmethod
-    def of(cls, *, minutes: float | None = None, threads: int | None = None) -> Self:
+    def of(
+        cls, *, minutes: float | None = None, threads: int | None = None, hosts: int = 1
+    ) -> Self:
         """The whole, or a share of it by minutes or by threads."""
+        faults = Faults() if hosts == 1 else HostFaults()
         if minutes is None and threads is None:
-            return cls()
+            return cls(faults=faults)
         share = threads / THREADS if threads is not None else (minutes or 0) / MINUTES
-        return cls(threads or max(20, round(THREADS * share)), Faults().scaled(share))
+        return cls(threads or max(20, round(THREADS * share)), faults.scaled(share))
 
     @property
     def seconds(self) -> float:

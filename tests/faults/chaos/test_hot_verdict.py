@@ -21,7 +21,7 @@ LOST = "steps that the hot store had, not there"
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GATEPOST_DATA", str(tmp_path_factory.mktemp("hot")))
+        patch.setenv("CHAOS_COUNTS", str(tmp_path_factory.mktemp("hot") / "counts.jsonl"))
         patch.setattr(hot_agents, "SECONDS", 0.0)
         patch.setattr(tasks, "HOT_STEPS", 40)
         patch.setattr(tasks, "HOT_COUNT_EVERY", 10)

@@ -23,7 +23,7 @@ COUNTS = "counted more than once"
 def kept_trees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
     home = tmp_path_factory.mktemp("trees")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GATEPOST_DATA", str(home))
+        patch.setenv("CHAOS_COUNTS", str(home / "counts.jsonl"))
         yield grown(home, (1, 2, 3))
 
 

@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,8 @@ from tests.unit.agents.testbank.bank import started_bank
 
 from . import verdict
 from .outcomes import payables
-from .sizes import THREADS, Faults
-from .verdict import WHOLE, findings
+from .sizes import THREADS, Faults, HostFaults
+from .verdict import OF_HOSTS, WHOLE, WHOLE_OF_HOSTS, findings
 
 # Paid (the bank paid one of its invoices before), rejected, reported, rejected report.
 PAID, REJECTED, REPORTED, REJECTED_REPORT = 8, 7, 11, 44
@@ -310,9 +311,9 @@ def line(record: Record, plan: Faults, n: int = 6, **more: Any) -> Any:
     payload = {
         "threads": n, "seed": 1, "seconds": 1, "verified": "v", "trouble": "", "gave_up": 0,
         "plan": asdict(plan), "missed": 0, "answers": {}, "broken": [], "left_waiting": 0,
-        "hot_threads": 0, **more,
+        "hot_threads": 0, "hosts": 1, "clocks": {}, **more,
     }  # fmt: skip
-    hits = verdict.struck(strikes[: more.get("hits", len(strikes))])
+    hits = verdict.struck(strikes[: more.get("hits", len(strikes))], payload["hosts"])
     tables = {"approvals used twice": more.get("approvals"), "still running": more.get("running")}
     return verdict.judged(record, hits, payload, **tables)
 
@@ -357,3 +358,44 @@ def test_the_whole_stands_for_the_row(sound: Record, monkeypatch: pytest.MonkeyP
 )
 def test_anything_else_that_is_wrong_makes_it_not_ok(sound: Record, more: dict[str, Any]) -> None:
     assert line(sound, Faults().scaled(0.03), **more)["ok"] is False
+
+
+# --- several hosts --------------------------------------------------------------------------------
+
+
+def test_strikes_at_hosts_are_counted_where_there_are_several(
+    sound: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, n in {"full threads": 6, "hot threads": 0, "hot steps seen waiting": 0}.items():
+        monkeypatch.setitem(WHOLE, name, n)
+    result = line(sound, HostFaults(), hosts=4)
+    assert (result["ok"], result["row"], result["hosts"]) == (True, "B30", 4)
+    assert {name: result["struck"][name] for name in WHOLE_OF_HOSTS} == {
+        name: getattr(HostFaults(), kind) for kind, name in OF_HOSTS.items()
+    }
+    few = line(sound, HostFaults(), hosts=4, hits=260)
+    assert (few["ok"], few["row"]) == (False, None)
+    assert set(few["short_of"]) & set(WHOLE_OF_HOSTS)
+    # One host is struck and counted as it always was.
+    assert not set(WHOLE_OF_HOSTS) & set(line(sound, Faults())["struck"])
+
+
+def test_clocks_and_files_of_hosts_are_looked_at(tmp_path: Path) -> None:
+    def counted(**clocks: float) -> Record:
+        counts = [{"host": host, "clock": 1_000.0 + ahead} for host, ahead in clocks.items()]
+        return Record({}, [], [], counts=counts)
+
+    summary = {"clock": 1_000.0, "clocks": {"one": 0, "two": 420}}
+    assert verdict.wrong_clocks(counted(one=0.1, two=420.2), summary) == []
+    assert [why[:3] for why in verdict.wrong_clocks(counted(one=0.1, two=0.0), summary)] == ["two"]
+    assert [why[:3] for why in verdict.wrong_clocks(counted(one=420.0, two=420.0), summary)] == [
+        "one"
+    ]
+    assert [why[:3] for why in verdict.wrong_clocks(counted(one=0.0), summary)] == ["two"]
+
+    (tmp_path / "hosts/one/data/artifacts").mkdir(parents=True)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/file").touch()
+    assert verdict.kept_files(tmp_path) == []
+    (tmp_path / "hosts/one/data/artifacts/file").touch()
+    assert verdict.kept_files(tmp_path) == [str(tmp_path / "hosts/one/data/artifacts/file")]

@@ -46,8 +46,11 @@ GRAPHS = (lead, counter, heir, researcher, writer)
 @tool("chaos.count", idempotent=True)
 def count(task: int, number: int, *, key: str) -> int:
     """Leave a line for the number; its square."""
-    with Path(os.environ["GATEPOST_DATA"], "counts.jsonl").open("a") as file:
-        file.write(json.dumps({"task": task, "number": number, "key": key}) + "\n")
+    line = {"task": task, "number": number, "key": key, "host": os.environ.get("HOST_NAME", "")}
+    # What the clock says at the machine's start, the same on all hosts whose clocks are right.
+    line["clock"] = time.time() - time.monotonic()
+    with Path(os.environ["CHAOS_COUNTS"]).open("a") as file:
+        file.write(json.dumps(line) + "\n")
     time.sleep(SECONDS)
     return (task + number) ** 2
 

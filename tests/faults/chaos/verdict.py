@@ -33,6 +33,15 @@ WHOLE = {
     "clock steps": 5, "hot store kills": 5, "hot store stops": 5, "hot threads": 100,
     "hot steps seen waiting": 1_000,
 }  # fmt: skip
+# Strikes at one of several hosts: {kind: what is counted}, and what row B30 wants of them.
+OF_HOSTS = {
+    "lose_host": "hosts lost with their folders", "part_host": "hosts parted from all",
+    "part_postgres": "hosts parted from PostgreSQL", "part_valkey": "hosts parted from Valkey",
+    "part_files": "hosts parted from the object store", "part_web": "web hosts parted",
+    "stop_web": "web hosts frozen",
+}  # fmt: skip
+WHOLE_OF_HOSTS = dict.fromkeys(OF_HOSTS.values(), 5)
+CLOCK_SECONDS = 60.0  # to which the clocks of hosts are told apart
 
 
 def still_running(database: str) -> list[str]:
@@ -56,7 +65,7 @@ def of_approvals(database: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def struck(strikes: Iterable[dict[str, Any]]) -> dict[str, int]:
+def struck(strikes: Iterable[dict[str, Any]], hosts: int = 1) -> dict[str, int]:
     """Strikes that hit while something was being worked on."""
     by_kind = Counter(strike["kind"] for strike in strikes if strike["running"] > 0)
     return {
@@ -75,7 +84,25 @@ def struck(strikes: Iterable[dict[str, Any]]) -> dict[str, int]:
         "clock steps": by_kind["step_clock"],
         "postgres restarts": by_kind["postgres_fast"] + by_kind["postgres_immediate"],
         "postgres restarts (immediate)": by_kind["postgres_immediate"],
+        **({name: by_kind[kind] for kind, name in OF_HOSTS.items()} if hosts > 1 else {}),
     }
+
+
+def wrong_clocks(record: Record, summary: dict[str, Any]) -> list[str]:
+    """Hosts whose clocks were not off as they should, or of which no agent readings the time."""
+    readings: dict[str, list[float]] = {}
+    for line in record.counts:
+        readings.setdefault(line["host"], []).append(line["clock"] - summary["clock"])
+    return [
+        f"{host} is ahead by {sorted(set(map(round, readings.get(host, []))))} s, not {off}"
+        for host, off in summary["clocks"].items()
+        if not readings.get(host) or any(abs(s - off) > CLOCK_SECONDS for s in readings[host])
+    ]
+
+
+def kept_files(home: Path) -> list[str]:
+    """What hosts have left in their own data folders, where nothing may lie that counts."""
+    return [str(path) for path in home.glob("hosts/*/data/**/*") if path.is_file()]
 
 
 def findings(judge: Judge) -> dict[str, list[Any]]:
@@ -125,14 +152,17 @@ def judged(record: Record, hits: dict[str, int], summary: dict[str, Any], **more
     sized = {"full threads": len(judge.full()), **hot, **hits}
     wanted = {"full threads": summary["threads"], "hot threads": summary["hot_threads"],
               "hot steps seen waiting": min(1, summary["hot_threads"]),
-              **struck_of(summary["plan"])}  # fmt: skip
+              **struck_of(summary["plan"], summary["hosts"])}  # fmt: skip
     short = [name for name, n in wanted.items() if sized[name] < n]
-    whole = all(sized[name] >= n for name, n in WHOLE.items())
+    several = summary["hosts"] > 1
+    whole = all(
+        sized[name] >= n for name, n in (WHOLE | (WHOLE_OF_HOSTS if several else {})).items()
+    )
     # One wrong end in a thousand is within the budget; nothing else may be wrong even once.
     clean = not any(result for name, result in holds.items() if name != "ended wrong")
     of = Counter((t.agent, tasks.verdict(t.task)) for t in judge.threads.values() if t.task > 0)
     return {
-        "row": "A07" if whole else None,
+        "row": ("B30" if several else "A07") if whole else None,
         "what": "threads that ended right although all around them was killed",
         "value": round(share, 3), "unit": "%", "baseline": None, "ratio": None,
         "budget": BUDGET, "ok": share >= BUDGET and clean and not short and not summary["trouble"],
@@ -155,14 +185,16 @@ def judged(record: Record, hits: dict[str, int], summary: dict[str, Any], **more
         "longest_silence_seconds": round(silences[0][0], 1) if silences else 0.0,
         "wrong": {name: [str(one) for one in result[:5]] + [len(result)]
                   for name, result in holds.items() if result},
+        **({"hosts": summary["hosts"], "clocks": summary["clocks"]} if several else {}),
         **{name: summary[name] for name in ("seed", "seconds", "verified", "trouble", "gave_up",
                                          "missed", "answers")},
     }  # fmt: skip
 
 
-def struck_of(plan: dict[str, int]) -> dict[str, int]:
+def struck_of(plan: dict[str, int], hosts: int) -> dict[str, int]:
     """What was planned, by the names of what is counted."""
-    return struck({"kind": kind, "running": 1} for kind, n in plan.items() for _ in range(n))
+    strikes = ({"kind": kind, "running": 1} for kind, n in plan.items() for _ in range(n))
+    return struck(strikes, hosts)
 
 
 def table(results: dict[str, Any], say: Callable[[str], None]) -> None:
@@ -203,11 +235,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("database")
     value = parser.parse_args(arguments)
     payload = json.loads((value.folder / "told.json").read_text())
+    record = read(value.folder, value.database)
     result = judged(
-        read(value.folder, value.database),
-        struck(lines(value.folder / "strikes.jsonl")),
+        record,
+        struck(lines(value.folder / "strikes.jsonl"), payload["hosts"]),
         payload,
         **{
+            "clocks that were not as they should": wrong_clocks(record, payload),
+            "files that hosts kept": kept_files(value.folder),
             "approvals used twice": of_approvals(value.database),
             "still running": still_running(value.database),
         },

@@ -1,8 +1,4 @@
-"""Worker and web hosts that share PostgreSQL, Valkey and a bucket, and no folder.
-
-Each host reaches the two servers through ports of its own, so that it alone can be parted from
-them, and has folders of its own for data, agents and temporary files.
-"""
+"""Worker and web hosts that share PostgreSQL, Valkey and a bucket, and no folder."""
 
 from __future__ import annotations
 
@@ -34,32 +30,17 @@ from tests.support.cast import make_cast
 from tests.support.servers import FAST
 
 from .counter import Counter, counter
+from .machine import Machine
 from .own_servers import elsewhere
-from .proxy import Proxy
 
 OF_THIS_RUN = ("GATEPOST_DATABASE", "GATEPOST_FILES", "REDIS_URL")
 
 
-@dataclass
-class Host:
-    """A machine: folders and ways to the servers of its own, and one process of the product."""
+class Host(Machine):
+    """A machine that runs one process of the product."""
 
-    name: str
-    home: Path
-    postgres: Proxy
-    valkey: Proxy
-    environment: dict[str, str]
     worker: Worker | None = None
     web: Web | None = None
-
-    def part(self) -> None:
-        """Part it from both servers."""
-        self.postgres.part()
-        self.valkey.part()
-
-    def join(self) -> None:
-        self.postgres.join()
-        self.valkey.join()
 
     @property
     def process(self) -> Worker:
@@ -74,14 +55,13 @@ class Host:
     def lose(self) -> None:
         """The machine is gone, with its folders."""
         self.stop()
-        shutil.rmtree(self.home)
+        self.erase()
 
     def stop(self) -> None:
         for part in (self.worker, self.web):
             if part is not None:
                 part.kill()
-        self.postgres.close()
-        self.valkey.close()
+        self.close()
 
     def log(self) -> str:
         """The end of what its process wrote."""
@@ -102,39 +82,32 @@ class Hosts:
     workspace: UUID
     all: dict[str, Host] = field(default_factory=dict)
 
-    def host(self, name: str, **more: str) -> Host:
+    def host(self, name: str) -> Host:
         """A new host that runs nothing yet."""
-        home = self.folder / name
-        (home / "tmp").mkdir(parents=True)
-        postgres = Proxy(self.postgres.places.run / ".s.PGSQL.5432")
-        valkey = Proxy(self.valkey.places.valkey_socket)
-        environment = {
-            "DATABASE_URL": f"postgresql://gatepost@127.0.0.1:{postgres.port}/gatepost",
-            "REDIS_URL": f"redis://127.0.0.1:{valkey.port}/0",
+        self.all[name] = Host(name, self.folder / name, postgres=self.postgres, valkey=self.valkey)
+        return self.all[name]
+
+    def environment(self, host: Host, **more: str) -> dict[str, str]:
+        """What the process of a host is told."""
+        return {
+            **host.environment,
             **self.files,
-            "GATEPOST_DATA": str(home / "data"),
-            "TMPDIR": str(home / "tmp"),
-            "HOME": str(home),
             "GATEPOST_SECRET_KEY": settings.SECRET_KEY,
-            # A server that cannot be reached is given up after 5 s here, in place of 32.
-            "GATEPOST_ANSWER_SECONDS": "5",
             "GATEPOST_AGENTS": "errand_agents",
-            "HOST_NAME": name,
             "COUNTER_URL": self.counter.url,
             **more,
         }
-        self.all[name] = Host(name, home, postgres, valkey, environment)
-        return self.all[name]
 
     def start_worker(self, name: str, *, slots: int, **more: str) -> Host:
-        made = self.host(name, **more)
+        made = self.host(name)
         shutil.copy(AGENTS / "errand_agents.py", made.home)
-        made.worker = Worker(made.home, name, slots=slots, environment=made.environment)
+        environment = self.environment(made, **more)
+        made.worker = Worker(made.home, name, slots=slots, environment=environment)
         return made
 
     def start_web(self, name: str, **more: str) -> Host:
-        made = self.host(name, **more)
-        made.web = Web(made.home, **made.environment)
+        made = self.host(name)
+        made.web = Web(made.home, **self.environment(made, **more))
         return made
 
     def ask(self, sql: str, *params: Any) -> list[tuple[Any, ...]]:

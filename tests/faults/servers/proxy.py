@@ -1,4 +1,4 @@
-"""A TCP port in front of a server's unix socket: its connections can be cut, or carry nothing."""
+"""A TCP port in front of a server: its connections can be cut, or carry nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import struct
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from .network import Network, entered
 
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset, as a broken network does
 
@@ -30,12 +32,16 @@ class Line:
 
 @dataclass
 class Proxy:
-    """Passes bytes both ways.
+    """Passes bytes both ways between a port of `listens` and a unix socket or port of `connects`.
 
-    `cuts` counts the connections that were cut, `parted` what did not get through.
+    Both are this process's network unless they are given; port 0 takes a free one. `cuts` counts
+    the connections that were cut, `parted` what did not get through.
     """
 
-    target: Path
+    target: Path | int
+    port: int = 0
+    listens: Network | None = None
+    connects: Network | None = None
     cuts: int = 0
     swallowed: int = 0
     parted: int = 0
@@ -46,8 +52,9 @@ class Proxy:
         self._lock = threading.Lock()
         self._joined = threading.Event()
         self._joined.set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
+        with entered(self.listens):
+            self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> int:
@@ -92,9 +99,8 @@ class Proxy:
             except OSError:
                 return
             self._wait_joined()
-            server = socket.socket(socket.AF_UNIX)
             try:
-                server.connect(str(self.target))
+                server = self._connect()
             except OSError:
                 client.close()
                 continue
@@ -103,6 +109,18 @@ class Proxy:
                 self._lines.add(line)
             for ends in ((client, server, False), (server, client, True)):
                 threading.Thread(target=self._pass, args=(line, *ends), daemon=True).start()
+
+    def _connect(self) -> socket.socket:
+        if isinstance(self.target, int):
+            with entered(self.connects):
+                return socket.create_connection(("127.0.0.1", self.target))
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(str(self.target))
+        except OSError:
+            server.close()
+            raise
+        return server
 
     def _pass(self, line: Line, source: socket.socket, goal: socket.socket, answers: bool) -> None:
         try:

@@ -57,7 +57,7 @@ def played(bank: Bank, home: Path, numbers: Iterable[int]) -> Record:
 
 
 def grown(home: Path, numbers: Iterable[int]) -> Record:
-    """What is left of these trees; `home` is GATEPOST_DATA."""
+    """What is left of these trees; their counts lie in `home`."""
     threads: list[Thread] = []
     for number in numbers:
         task = tasks.tree(number)
