@@ -440,6 +440,24 @@ class ReasonRow:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+# Where counting stops what is before a thread in its queue.
+QUEUE_COUNTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """What is before a queued thread; both counts end at `QUEUE_COUNTED`.
+
+    `before` threads of its own workspace precede it. Up to `turns` threads of others are taken
+    in between; they belong to `workspaces`.
+    """
+
+    queue: str
+    before: int
+    turns: int
+    workspaces: int
+
+
 @dataclass(frozen=True, slots=True)
 class Awaited:
     """The children that a thread waits for: in all, not ended, succeeded; statuses of the open.

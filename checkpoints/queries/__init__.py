@@ -71,9 +71,9 @@ from .installation.backlog import (
     late_folders,
     late_sleepers,
     late_wakes,
-    place_in_queue,
     queues,
     rows_set_aside,
+    standing,
     unworked,
     version_threads,
 )
@@ -132,6 +132,7 @@ from .installation.fleet import (
 from .installation.hot_lag import AgentLag, agent_lags, lag_alarm_seconds, late_threads
 from .installation.live_code import WORKER_ALIVE_SECONDS, serving, takeable
 from .installation.model_configurations import config_of, deployed_config
+from .installation.queue_places import queue_place
 from .installation.server import DURABILITY, GUARDS, clock, refuses, server, triggers
 from .installation.stuck import StuckThread, stuck_counts, stuck_threads
 from .installation.suspended import suspended

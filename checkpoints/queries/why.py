@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -11,7 +11,15 @@ from uuid import UUID
 from ..breakers.rule import StoppedRow
 from ..states import FINISHED, Status
 from ..verdicts import question_of
-from ..views import Awaited, ReasonRow, StuckRow, ThreadRow, WorkerRow
+from ..views import (
+    QUEUE_COUNTED,
+    Awaited,
+    QueuePlace,
+    ReasonRow,
+    StuckRow,
+    ThreadRow,
+    WorkerRow,
+)
 
 # What a person does about a failure, and what is left once somebody has edited the state.
 EDIT_FIRST, EDITED = (
@@ -47,16 +55,18 @@ def why_waiting(
     awaited: Awaited | None = None,
     now: datetime | None = None,
     edited: bool = False,
+    place: QueuePlace | None = None,
 ) -> ReasonRow:
     """Explain any standstill from the row, its open requests and the workers as they are seen.
 
-    `awaited` are the children that it waits for. `edited`: somebody edited it since.
+    `awaited` are the children that it waits for, `place` is where it stands in its queue. `edited`:
+    somebody edited it since.
 
     Kinds: working, agent, pause, lease, gate, children, signal, wake, timer, queue, no_worker,
     no_code, watched, paused, breaker, attention, failed, finished, stuck. `action` says what a
     person can do, empty where nothing is needed.
     """
-    result = _usual(thread, approvals, workers, awaited, now)
+    result = _usual(thread, approvals, workers, awaited, now, place)
     if edited and EDIT_FIRST in result.action:
         result = replace(result, action=result.action.replace(EDIT_FIRST, EDITED))
     return result if thread.stuck is None else _stuck(result, thread.stuck)
@@ -77,6 +87,7 @@ def _usual(
     workers: Sequence[WorkerRow],
     awaited: Awaited | None,
     now: datetime | None,
+    place: QueuePlace | None,
 ) -> ReasonRow:
     clock = now or thread.read_at
     if thread.external is not None and thread.external.watched:
@@ -87,7 +98,7 @@ def _usual(
         case Status.RUNNING | Status.ROLLING_BACK:
             return _leased(thread, workers, clock)
         case Status.QUEUED:
-            return _queued(thread, workers)
+            return _queued(thread, workers, place)
         case Status.WAITING:
             return _waiting(thread, approvals, awaited)
         case Status.SLEEPING:
@@ -192,7 +203,7 @@ def _elsewhere(thread: ThreadRow, what: str) -> ReasonRow:
     return ReasonRow("agent", message, thread.status_since, "Start the agent if it isn't running.")
 
 
-def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> ReasonRow:
+def _queued(thread: ThreadRow, workers: Sequence[WorkerRow], place: QueuePlace | None) -> ReasonRow:
     if thread.external is not None:
         return _elsewhere(thread, f"take it; next is {_nodes(thread)}")
     alive = [w for w in workers if w.alive]
@@ -205,12 +216,40 @@ def _queued(thread: ThreadRow, workers: Sequence[WorkerRow]) -> ReasonRow:
             "Start a worker with that code, or choose other code for it.",
             {"workers": len(alive)},
         )
-    return _no_worker(thread, workers) or ReasonRow(
-        "queue",
-        f"Waiting for a free worker; next is {_nodes(thread)}.",
-        thread.status_since,
-        facts={"workers": sum(w.alive for w in workers)},
-    )
+    if lost := _no_worker(thread, workers):
+        return lost
+    facts: dict[str, Any] = {"workers": len(alive)}
+    if place is not None:
+        facts |= asdict(place)
+        with_code = [w for w in alive if str(thread.agent_version_id) in w.agents]
+        if not any(place.queue in w.queues for w in with_code):
+            return ReasonRow(
+                "no_worker",
+                f"No running worker with this code serves the queue {place.queue}.",
+                thread.status_since,
+                "Start a worker that serves it.",
+                facts,
+            )
+    message = f"Waiting for a free worker{_behind(place)}; next is {_nodes(thread)}."
+    return ReasonRow("queue", message, thread.status_since, facts=facts)
+
+
+def _behind(place: QueuePlace | None) -> str:
+    """What is before a thread in its queue, as a sentence goes on; empty where nothing is."""
+    if place is None or not (place.before or place.turns):
+        return ""
+    own, others = _number(place.before), _number(place.turns)
+    if not place.before:
+        return f" behind up to {others} of other workspaces in the queue {place.queue}"
+    between = f" and up to {others} of others" if place.turns else ""
+    return f" behind {own} of this workspace{between} in the queue {place.queue}"
+
+
+def _number(threads: int) -> str:
+    """A count of threads that ends where nobody counts on."""
+    if threads == QUEUE_COUNTED:
+        return f"{QUEUE_COUNTED:,} or more threads"
+    return f"{threads:,} thread{'' if threads == 1 else 's'}"
 
 
 def _leased(thread: ThreadRow, workers: Sequence[WorkerRow], now: datetime) -> ReasonRow:

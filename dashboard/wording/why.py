@@ -30,6 +30,7 @@ def why_waiting(
         approvals = gates.for_thread(thread.id, open_only=True) if decidable else []
     if thread.status is Status.WAITING and not approvals and (held := _held(thread)):
         return held
+    fresh = thread.read_at - thread.status_since < QUEUED_TOO_LONG
     workers = queries.workers() if thread.status in _NEED_WORKERS else []
     result = why.why_waiting(
         thread,
@@ -37,8 +38,8 @@ def why_waiting(
         workers,
         awaited=queries.awaited(thread),
         edited=queries.edited_since(thread),
+        place=None if fresh else queries.queue_place(thread),
     )
-    fresh = thread.read_at - thread.status_since < QUEUED_TOO_LONG
     # Of an end there is something to say only where somebody has to look.
     if (result.kind in _MOVING and not result.action) or (
         thread.status is Status.QUEUED and fresh and thread.stopped is None

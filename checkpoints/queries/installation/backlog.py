@@ -61,14 +61,10 @@ class LateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceInQueue:
-    """The place of a thread in its queue, by the database's clock.
-
-    `before` queued threads precede it, `seconds` it has had its status.
-    """
+class Standing:
+    """How a thread stands, by the database's clock: `seconds` it has had its status."""
 
     queue: str
-    before: int
     seconds: float
     wake_seq: int
     lease_expired: bool
@@ -283,18 +279,12 @@ def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status,
     return counted
 
 
-def place_in_queue(thread_id: UUID) -> PlaceInQueue:
-    """A thread's place among the queued ones of its workspace; `before` counts up to 1,000.
-
-    Workspaces take turns on a queue, so threads of others are not before it.
-    """
-    [(queue, before, seconds, wake_seq, lease_expired)] = rows(
-        "SELECT th.queue, (SELECT count(*) FROM (SELECT 1 FROM gp_thread o WHERE "
-        "o.queue = th.queue AND o.workspace_id = th.workspace_id AND o.status = 'queued' "
-        "AND o.status_since < th.status_since "
-        "LIMIT 1000) earlier), extract(epoch FROM clock_timestamp() - th.status_since), "
+def standing(thread_id: UUID) -> Standing:
+    """The queue of a thread, and for how long it has stood as it stands."""
+    [(queue, seconds, wake_seq, lease_expired)] = rows(
+        "SELECT th.queue, extract(epoch FROM clock_timestamp() - th.status_since), "
         "th.wake_seq, th.lease_token IS NOT NULL AND th.lease_until < clock_timestamp() "
         "FROM gp_thread th WHERE th.id = %s::uuid",
         (thread_id,),
     )
-    return PlaceInQueue(queue, before, float(seconds), wake_seq, lease_expired)
+    return Standing(queue, float(seconds), wake_seq, lease_expired)

@@ -42,6 +42,7 @@ class Facts(BaseModel):
     fingerprint: str
     queue: str
     before_in_queue: int | None
+    turns_of_others: int | None
     waits_seconds: float
     lease_owner: str
     lease_until: datetime | None
@@ -96,7 +97,7 @@ def standstill(actor: Actor, thread_id: UUID) -> Standstill:
 
 def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow]) -> Facts:
     version = queries.agent_version(row.agent_version_id)
-    position = queries.place_in_queue(row.id)
+    position, place = queries.standing(row.id), queries.queue_place(row)
     with_code = {w.id for w in alive if str(version.id) in w.agents}
     of_queue = {w.id for w in alive if position.queue in w.queues}
     newest = queries.events(row.id, limit=1).rows
@@ -105,7 +106,8 @@ def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow])
         version=row.version_label,
         fingerprint=version.fingerprint,
         queue=position.queue,
-        before_in_queue=position.before if row.status is Status.QUEUED else None,
+        before_in_queue=place.before if place else None,
+        turns_of_others=place.turns if place else None,
         waits_seconds=round(position.seconds, 3),
         lease_owner=row.lease_owner,
         lease_until=row.lease_until,

@@ -148,7 +148,7 @@ def _thread_table(standstill: Standstill) -> Table:
         ("lease", lease),
         ("workers", workers),
         *(
-            [("before it", f"{f.before_in_queue} threads of its workspace")]
+            [("before it", f"{f.before_in_queue} of its workspace, {f.turns_of_others} of others")]
             if f.before_in_queue is not None
             else []
         ),

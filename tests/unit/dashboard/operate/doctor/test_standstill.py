@@ -97,7 +97,7 @@ def test_a_queued_thread_and_the_workers(cast: Cast, agent: UUID) -> None:
     thread = scene.start(cast.workspace, agent)
     payload = explained(thread)
     assert payload["why_waiting"]["kind"] == "no_worker"
-    assert payload["facts"]["before_in_queue"] == 1
+    assert (payload["facts"]["before_in_queue"], payload["facts"]["turns_of_others"]) == (1, 0)
     assert payload["remedies"][0]["command"] == "make up"
     scene.alive(scene.make_agent(version=2))
     payload = explained(thread)
@@ -108,6 +108,8 @@ def test_a_queued_thread_and_the_workers(cast: Cast, agent: UUID) -> None:
     store.announce_worker("w2", host="h", pid=2, slots=1, queues=["other"], agents=[agent])
     payload = explained(thread)
     assert (payload["facts"]["workers_with_code"], payload["facts"]["workers_with_both"]) == (1, 0)
+    assert payload["why_waiting"]["kind"] == "no_worker"
+    assert "serves the queue gatepost" in payload["why_waiting"]["sentence"]
     store.announce_worker("w3", host="h", pid=3, slots=1, queues=["gatepost"], agents=[agent])
     payload = explained(before)
     assert payload["facts"]["workers_with_both"] == 1

@@ -1,0 +1,24 @@
+"""Where a queued thread stands in its queue: what its own workspace and others have before it.
+
+Workspaces take turns on a queue: however many threads another one has queued, one of them is taken
+for one of this thread's workspace.
+"""
+
+from __future__ import annotations
+
+from checkpoints.postgres.named_rows import fetch_named
+from checkpoints.postgres.sql_files import sql_file
+from checkpoints.states import Status
+from checkpoints.views import QUEUE_COUNTED, QueuePlace, ThreadRow
+
+SQL = sql_file(__file__, counted=str(QUEUE_COUNTED))
+
+
+def queue_place(thread: ThreadRow) -> QueuePlace | None:
+    """The place of a thread; None where it waits for no worker of ours, or for something else."""
+    if thread.status is not Status.QUEUED or thread.external is not None:
+        return None
+    if thread.stopped is not None:
+        return None
+    [*result] = fetch_named(SQL.place, (thread.id,))
+    return QueuePlace(*result[0]) if result else None

@@ -1,0 +1,31 @@
+-- place -- The threads before a queued one: of its workspace, and in the turns of others meanwhile.
+-- One probe of gp_thread_turn for each other workspace of the queue; no more rows than are counted.
+WITH RECURSIVE me AS MATERIALIZED (
+  SELECT queue, workspace_id, status_since FROM gp_thread
+  WHERE id = %s::uuid AND status = 'queued'
+),
+own AS MATERIALIZED (
+  SELECT count(*) AS before FROM (
+    SELECT FROM me JOIN gp_thread o ON o.queue = me.queue AND o.workspace_id = me.workspace_id
+      AND o.status = 'queued' AND o.status_since < me.status_since
+    LIMIT {counted}
+  ) earlier
+),
+other (workspace) AS (
+  SELECT '00000000-0000-0000-0000-000000000000'::uuid
+  UNION ALL
+  SELECT (SELECT o.workspace_id FROM gp_thread o WHERE o.queue = me.queue AND o.status = 'queued'
+      AND o.workspace_id > other.workspace ORDER BY o.workspace_id LIMIT 1)
+  FROM other CROSS JOIN me WHERE other.workspace IS NOT NULL
+),
+taken AS (
+  SELECT other.workspace FROM other CROSS JOIN me CROSS JOIN own CROSS JOIN LATERAL (
+    SELECT FROM gp_thread o WHERE o.queue = me.queue AND o.workspace_id = other.workspace
+      AND o.status = 'queued' LIMIT own.before + 1
+  ) turn
+  WHERE other.workspace <> me.workspace_id
+  LIMIT {counted}
+)
+SELECT me.queue, own.before, (SELECT count(*) FROM taken) AS turns,
+  (SELECT count(DISTINCT workspace) FROM taken) AS workspaces
+FROM me CROSS JOIN own
