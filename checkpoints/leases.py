@@ -283,8 +283,9 @@ def next_queued(
     """The thread of a queue whose turn it is and that nobody is taking; None when none waits.
 
     Workspaces take turns, in the order of their ids and from the one behind `after` on; each sends
-    the thread that has been queued longest. In the turn of the workspace of `named`, the thread
-    that rang, that is `named` itself.
+    the thread that a person moved up last, else the one that has been queued longest. In the turn
+    of the workspace of `named`, the thread that rang, that is `named` itself unless another one was
+    moved up.
 
     With `code`, of those only that such a worker may take: its own, and threads of other code
     that are not pinned and that no live worker of their queue knows better.

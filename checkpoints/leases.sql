@@ -14,9 +14,9 @@ turn (n, workspace, wrapped) AS (
   WHERE NOT t.wrapped OR later.workspace <= g.after
 )
 
--- next_queued -- The thread of a queue whose turn it is: workspaces in turn, the oldest of each first.
--- In the turn of its own workspace that is the thread that rang. Of each other workspace a
--- few are looked at: a breaker may stop thousands. The lock ends with this statement: it spreads slots
+-- next_queued -- The thread of a queue whose turn it is: workspaces in turn, of each what a person moved
+-- up last, then the oldest. In the turn of its own workspace the thread that rang stands for the
+-- oldest. Of each workspace a few are looked at: a breaker may stop thousands. The lock ends with this statement: it spreads slots
 -- over threads, `acquire` decides. It is not worth a flush.
 WITH RECURSIVE served AS MATERIALIZED ({served}),
 unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v),
@@ -29,10 +29,15 @@ SELECT coalesce(mine.id, g.named) AS thread, t.workspace
 FROM unflushed u CROSS JOIN turn t CROSS JOIN given g
 LEFT JOIN LATERAL (
   SELECT th.id FROM (
-    SELECT * FROM gp_thread
+    (SELECT * FROM gp_thread
+    WHERE queue = g.queue AND workspace_id = t.workspace AND status = 'queued'
+      AND moved_up_at >= status_since
+    ORDER BY moved_up_at DESC LIMIT {looked_at})
+    UNION ALL
+    (SELECT * FROM gp_thread
     WHERE queue = g.queue AND workspace_id = t.workspace AND status = 'queued'
       AND t.workspace IS DISTINCT FROM g.own
-    ORDER BY status_since LIMIT {looked_at}
+    ORDER BY status_since LIMIT {looked_at})
   ) th
   WHERE (%s::boolean OR th.agent_version_id = ANY(%s::uuid[]) OR (NOT th.pinned
       AND NOT EXISTS (SELECT 1 FROM served s WHERE s.queues ? th.queue

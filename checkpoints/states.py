@@ -455,6 +455,7 @@ class EventKind(_Kind):
     OPERATION_FAILED = "operation.failed", "approval operation title said", Proof.OPERATION
     PAUSE_REQUESTED = "pause.requested", "before reason", Proof.THREAD
     THREAD_RENAMED = "thread.renamed", "title", Proof.THREAD
+    THREAD_MOVED_UP = "thread.moved_up", "reason"
     TITLE_SUGGESTED = "title.suggested", "node title", Proof.THREAD
     CODE_CHANGED = "code.changed", "from to fingerprint queue by", Proof.THREAD
     CODE_PINNED = "code.pinned", "", Proof.THREAD

@@ -445,8 +445,8 @@ QUEUE_COUNTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class QueuePlace:
-    """What is before a queued thread; both counts end at `QUEUE_COUNTED`.
+class QueuePosition:
+    """The threads before a queued one; both counts end at `QUEUE_COUNTED`.
 
     `before` threads of its own workspace precede it. Up to `turns` threads of others are taken
     in between; they belong to `workspaces`.

@@ -88,6 +88,7 @@ from dashboard.threads.code_call import CodeThread, CodeThreads
 from dashboard.threads.files import ADD_FILE, OneFile, ThreadFiles
 from dashboard.threads.input import INPUT
 from dashboard.threads.many_calls import ManyThreads
+from dashboard.threads.move_up import MOVE_UP
 from dashboard.threads.one_thread import OneThread
 from dashboard.threads.past import (
     RevealThread,
@@ -124,6 +125,7 @@ _thread: list[URLPattern] = [
     path("diff/", ThreadDiff.as_view(), name="diff"),
     path("capsule/", ThreadCapsule.as_view(), name="capsule"),
     *(path(f"{one.verb}/", call(one), name=one.verb) for one in ON_THREAD),
+    path("move_up/", call(MOVE_UP), name="move_up"),
     path("settle/", call(SETTLE), name="settle"),
     path("code/", CodeThread.as_view(), name="code"),
     path("cancel/", CancelThread.as_view(), name="cancel"),

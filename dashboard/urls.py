@@ -36,6 +36,7 @@ from .threads import (
     edit_page,
     fork_page,
     input_page,
+    move_up_dialog,
     roll_back_page,
     settle_page,
     signal_page,
@@ -72,6 +73,7 @@ urlpatterns = [
         for verb, view in thread_page.BUTTONS.items()
     ),
     path(f"{THREAD}/skip/", skip_dialog.skip, name="thread_skip"),
+    path(f"{THREAD}/move_up/", move_up_dialog.move_up, name="thread_move_up"),
     path(f"{THREAD}/settle/", settle_page.settle, name="thread_settle"),
     path(f"{THREAD}/code/", thread_page.code, name="thread_code"),
     path(f"{THREAD}/cancel/", cancel_page.cancel, name="thread_cancel"),

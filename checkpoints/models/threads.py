@@ -196,6 +196,8 @@ class Thread(models.Model):
     # The erasure that has closed it: nothing is written to it any more.
     erasure = models.UUIDField(null=True)
     searchable = models.JSONField(null=True, help_text="{channel: value} of searchable channels")
+    # Counts while it is queued: each status that follows begins later.
+    moved_up_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "gp_thread"
@@ -216,6 +218,11 @@ class Thread(models.Model):
                 fields=("queue", "workspace", "status_since"),
                 name="gp_thread_turn",
                 condition=models.Q(status="queued"),
+            ),
+            models.Index(
+                fields=("queue", "workspace", "-moved_up_at"),
+                name="gp_thread_moved_up",
+                condition=models.Q(status="queued", moved_up_at__gte=models.F("status_since")),
             ),
             models.Index(
                 fields=("wake_at",), name="gp_thread_wake", condition=models.Q(status="sleeping")

@@ -73,7 +73,7 @@ from .installation.backlog import (
     late_wakes,
     queues,
     rows_set_aside,
-    standing,
+    status_facts,
     unworked,
     version_threads,
 )
@@ -132,7 +132,7 @@ from .installation.fleet import (
 from .installation.hot_lag import AgentLag, agent_lags, lag_alarm_seconds, late_threads
 from .installation.live_code import WORKER_ALIVE_SECONDS, serving, takeable
 from .installation.model_configurations import config_of, deployed_config
-from .installation.queue_places import queue_place
+from .installation.queue_positions import queue_position
 from .installation.server import DURABILITY, GUARDS, clock, refuses, server, triggers
 from .installation.stuck import StuckThread, stuck_counts, stuck_threads
 from .installation.suspended import suspended

@@ -14,7 +14,7 @@ from ..verdicts import question_of
 from ..views import (
     QUEUE_COUNTED,
     Awaited,
-    QueuePlace,
+    QueuePosition,
     ReasonRow,
     StuckRow,
     ThreadRow,
@@ -55,18 +55,18 @@ def why_waiting(
     awaited: Awaited | None = None,
     now: datetime | None = None,
     edited: bool = False,
-    place: QueuePlace | None = None,
+    position: QueuePosition | None = None,
 ) -> ReasonRow:
     """Explain any standstill from the row, its open requests and the workers as they are seen.
 
-    `awaited` are the children that it waits for, `place` is where it stands in its queue. `edited`:
+    `awaited` are the children that it waits for, `position` is that in its queue. `edited`:
     somebody edited it since.
 
     Kinds: working, agent, pause, lease, gate, children, signal, wake, timer, queue, no_worker,
     no_code, watched, paused, breaker, attention, failed, finished, stuck. `action` says what a
     person can do, empty where nothing is needed.
     """
-    result = _usual(thread, approvals, workers, awaited, now, place)
+    result = _usual(thread, approvals, workers, awaited, now, position)
     if edited and EDIT_FIRST in result.action:
         result = replace(result, action=result.action.replace(EDIT_FIRST, EDITED))
     return result if thread.stuck is None else _stuck(result, thread.stuck)
@@ -87,7 +87,7 @@ def _usual(
     workers: Sequence[WorkerRow],
     awaited: Awaited | None,
     now: datetime | None,
-    place: QueuePlace | None,
+    position: QueuePosition | None,
 ) -> ReasonRow:
     clock = now or thread.read_at
     if thread.external is not None and thread.external.watched:
@@ -98,7 +98,7 @@ def _usual(
         case Status.RUNNING | Status.ROLLING_BACK:
             return _leased(thread, workers, clock)
         case Status.QUEUED:
-            return _queued(thread, workers, place)
+            return _queued(thread, workers, position)
         case Status.WAITING:
             return _waiting(thread, approvals, awaited)
         case Status.SLEEPING:
@@ -203,7 +203,9 @@ def _elsewhere(thread: ThreadRow, what: str) -> ReasonRow:
     return ReasonRow("agent", message, thread.status_since, "Start the agent if it isn't running.")
 
 
-def _queued(thread: ThreadRow, workers: Sequence[WorkerRow], place: QueuePlace | None) -> ReasonRow:
+def _queued(
+    thread: ThreadRow, workers: Sequence[WorkerRow], position: QueuePosition | None
+) -> ReasonRow:
     if thread.external is not None:
         return _elsewhere(thread, f"take it; next is {_nodes(thread)}")
     alive = [w for w in workers if w.alive]
@@ -219,30 +221,30 @@ def _queued(thread: ThreadRow, workers: Sequence[WorkerRow], place: QueuePlace |
     if lost := _no_worker(thread, workers):
         return lost
     facts: dict[str, Any] = {"workers": len(alive)}
-    if place is not None:
-        facts |= asdict(place)
+    if position is not None:
+        facts |= asdict(position)
         with_code = [w for w in alive if str(thread.agent_version_id) in w.agents]
-        if not any(place.queue in w.queues for w in with_code):
+        if not any(position.queue in w.queues for w in with_code):
             return ReasonRow(
                 "no_worker",
-                f"No running worker with this code serves the queue {place.queue}.",
+                f"No running worker with this code serves the queue {position.queue}.",
                 thread.status_since,
                 "Start a worker that serves it.",
                 facts,
             )
-    message = f"Waiting for a free worker{_behind(place)}; next is {_nodes(thread)}."
+    message = f"Waiting for a free worker{_behind(position)}; next is {_nodes(thread)}."
     return ReasonRow("queue", message, thread.status_since, facts=facts)
 
 
-def _behind(place: QueuePlace | None) -> str:
-    """What is before a thread in its queue, as a sentence goes on; empty where nothing is."""
-    if place is None or not (place.before or place.turns):
+def _behind(position: QueuePosition | None) -> str:
+    """Name the threads before it in its queue, as a sentence continues; empty without any."""
+    if position is None or not (position.before or position.turns):
         return ""
-    own, others = _number(place.before), _number(place.turns)
-    if not place.before:
-        return f" behind up to {others} of other workspaces in the queue {place.queue}"
-    between = f" and up to {others} of others" if place.turns else ""
-    return f" behind {own} of this workspace{between} in the queue {place.queue}"
+    own, others = _number(position.before), _number(position.turns)
+    if not position.before:
+        return f" behind up to {others} of other workspaces in the queue {position.queue}"
+    between = f" and up to {others} of others" if position.turns else ""
+    return f" behind {own} of this workspace{between} in the queue {position.queue}"
 
 
 def _number(threads: int) -> str:

@@ -13,7 +13,7 @@ from .buffered_steps import CHANNELS_OF, encode_step, waiting_channels
 from .buffered_steps import bytes_max as buffered_bytes_max
 from .clock_steps import bring_back_sleepers, note_clock_step
 from .code import accept, pin, unpin
-from .control import cancel, pause, paused_by_person, rename, resume, retry, skip
+from .control import cancel, move_up, pause, paused_by_person, rename, resume, retry, skip
 from .cursors import keep_cursor
 from .drains import check_drained, drain, drain_due, write_steps
 from .edits import edit

@@ -114,6 +114,20 @@ def rename(
     refuse(thread, expected_version=expected_version, wanted="Renaming")
 
 
+def move_up(thread: UUID, *, reason: str, actor: str, expected_version: int | None = None) -> None:
+    """Make a queued thread the next of its workspace on its queue, before those moved up earlier.
+
+    It loses that place with its next status.
+    """
+    move = versioned(Move(thread, in_statuses((Status.QUEUED,))), expected_version)
+    # No earlier than its status: the clock may have stepped back since.
+    move.express("moved_up_at", "greatest(clock_timestamp(), th.status_since)")
+    move.express("version", "th.version + 1")
+    move.events = [NewEvent(EventKind.THREAD_MOVED_UP, {"reason": reason}, actor)]
+    if perform(move) is None:
+        refuse(thread, expected_version=expected_version, wanted="Moving up")
+
+
 # A rollback that parked before its end: its plan still stands in the row.
 _UNDONE_HALF = "(th.status = 'attention' AND th.rollback IS NOT NULL)"
 

@@ -67,6 +67,7 @@ THREAD: Final = listed(
     created_at       timestamptz              capsule
     erasure          uuid null
     searchable       jsonb null
+    moved_up_at      timestamptz null
     """,
 )
 CHECKPOINT: Final = listed(

@@ -46,6 +46,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "pause": _OPERATOR,
     "rename": _OPERATOR,
     "resume": _OPERATOR,
+    "move_up": _OPERATOR,
     "retry": _OPERATOR,
     "skip": _OPERATOR,
     "settle": _OPERATOR,
@@ -109,7 +110,7 @@ SCOPES: Final[dict[str, frozenset[str]]] = {
     "control": frozenset(
         {
             *("read", "pause", "resume", "retry", "skip", "settle", "code", "cancel", "edit"),
-            *("breaker", "rename"),
+            *("breaker", "rename", "move_up"),
         }
     ),
     # Taking care of trouble, and choosing what news one gets.

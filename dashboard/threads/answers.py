@@ -29,7 +29,7 @@ def thread_detail(
         queries.workers(),
         awaited=queries.awaited(row),
         edited=queries.edited_since(row),
-        place=queries.queue_place(row),
+        position=queries.queue_position(row),
     )
     # Each piece of news raises the number: without any there is nothing to read.
     inputs, signals = queries.not_taken(thread_id) if row.wake_seq else ([], [])

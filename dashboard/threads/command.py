@@ -11,13 +11,14 @@ from dashboard.identity.permissions import Actor
 from dashboard.kit.command import verb
 from dashboard.kit.terminal.arguments import add_version_argument, json_given, pair, values
 from dashboard.kit.terminal.console import PersonalCommand, Usage, Verb, add_yes_argument
-from dashboard.kit.terminal.tables import Table
+from dashboard.kit.terminal.tables import Table, facts
 from dashboard.threads.actions import ON_THREAD
 from dashboard.threads.cancel import CancelPreview, preview_cancel
 from dashboard.threads.cancel import cancel as cancel_thread
 from dashboard.threads.descriptions import cancel_tables, show_thread
 from dashboard.threads.files import ADD_FILE
 from dashboard.threads.input import INPUT
+from dashboard.threads.move_up import MOVE_UP, MoveUpPreview
 from dashboard.threads.reads_command import on_thread, thread_of
 from dashboard.threads.signal import SIGNAL
 from dashboard.threads.start import start_or_continue
@@ -164,6 +165,17 @@ def cancel(command: PersonalCommand) -> None:
     show_thread(command, actor, thread.id)
 
 
+def _place_table(plan: MoveUpPreview) -> Table:
+    return facts(
+        "",
+        [
+            ("queue", plan.queue),
+            ("passes", f"{plan.passes:,} of its workspace"),
+            ("stay before it", f"up to {plan.workspaces:,}, one of each other workspace"),
+        ],
+    )
+
+
 DOING = (
     Verb(
         "start",
@@ -174,6 +186,7 @@ DOING = (
         "threads start market-research --input @input.json --name order-17 --json",
     ),
     *(verb(one, print_target) for one in ON_THREAD),
+    verb(MOVE_UP, print_target, plan_table=_place_table),
     verb(INPUT, print_target, without=["message"], beside=(_input_options, _message)),
     verb(ADD_FILE, print_reference, names={"name": ["name"]}),
     verb(

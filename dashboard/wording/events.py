@@ -408,6 +408,9 @@ KINDS: Final[Mapping[str, KindDisplay]] = {
     K.THREAD_RENAMED: KindDisplay(
         lambda d, who: f"{who} renamed the thread: {d.get('title', '')}", "edit"
     ),
+    K.THREAD_MOVED_UP: KindDisplay(
+        lambda d, who: f"{who} moved the thread up in its queue{reason(d)}", "first"
+    ),
     K.TITLE_SUGGESTED: KindDisplay(
         lambda d, who: f"{who} suggested the title: {d.get('title', '')}", "edit"
     ),

@@ -38,7 +38,7 @@ def why_waiting(
         workers,
         awaited=queries.awaited(thread),
         edited=queries.edited_since(thread),
-        place=None if fresh else queries.queue_place(thread),
+        position=None if fresh else queries.queue_position(thread),
     )
     # Of an end there is something to say only where somebody has to look.
     if (result.kind in _MOVING and not result.action) or (

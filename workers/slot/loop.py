@@ -50,8 +50,8 @@ log = structlog.get_logger("gatepost.worker")
 AWAY_SECONDS = 15.0
 BOOT = os.urandom(4).hex()
 _listening: list[str] = []
-# Queues on which doorbells waited when this process last left a thread.
-_crowded: set[str] = set()
+# Whether doorbells waited on a queue when this process last left a thread, or took its first one.
+_crowded: dict[str, bool] = {}
 # The workspace whose turn it was last, by queue. Each process begins anywhere, so that they do not
 # all serve the same one.
 _turns: defaultdict[str, UUID] = defaultdict(uuid4)
@@ -104,8 +104,8 @@ def advance_and_claim(thread_id: str, *, queue: str, request: Any = None) -> Non
     """Work on the named thread if it can be had, then see that no queued one is left behind.
 
     Where doorbells wait on `queue`, from which this one is, workspaces take turns: the slot may
-    work on a thread of another one first. `request` is the id of the HTTP request that rang for it,
-    for the log.
+    work on a thread of another one first, or on one that a person moved up. `request` is the id of
+    the HTTP request that rang for it, for the log.
     """
     try:
         thread: UUID | None = UUID(thread_id)
@@ -113,7 +113,7 @@ def advance_and_claim(thread_id: str, *, queue: str, request: Any = None) -> Non
         log.warning("doorbell.refused", thread=thread_id)
         return
     while thread is not None:
-        work = _of_another_workspace(thread, queue)
+        work = _in_turn_before(thread, queue)
         if work is not None:
             request = None
         else:
@@ -126,13 +126,16 @@ def advance_and_claim(thread_id: str, *, queue: str, request: Any = None) -> Non
         thread, request = left_behind(), None
 
 
-def _of_another_workspace(named: UUID, queue: str) -> Work | None:
-    """The lease of a thread whose workspace is in turn before that of `named`; None for `named`.
+def _in_turn_before(named: UUID, queue: str) -> Work | None:
+    """The lease of a thread that is in turn before `named`; None for `named`.
 
-    Without it a workspace would wait for all doorbells that others rang before. `named` is rung for
-    again, before all others: any slot may take it meanwhile.
+    Without it a workspace would wait for all doorbells that others rang before, and what a person
+    moved up for those of its own. `named` is rung for again, before all others: any slot may take
+    it meanwhile.
     """
     if queue not in _crowded:
+        _crowded[queue] = rings_waiting(queue) > 0
+    if not _crowded[queue]:
         return None
     turn = leases.next_queued(queue, code_of(agents()), after=_turns[queue], named=named)
     if turn is None:
@@ -155,10 +158,9 @@ def left_behind() -> UUID | None:
     back, to be claimed here and now.
     """
     for queue in queues():
-        if rings_waiting(queue):
-            _crowded.add(queue)
+        _crowded[queue] = rings_waiting(queue) > 0
+        if _crowded[queue]:
             continue
-        _crowded.discard(queue)
         turn = leases.next_queued(queue, code_of(agents()), after=_turns[queue])
         if turn is None:
             continue

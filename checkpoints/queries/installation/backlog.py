@@ -61,7 +61,7 @@ class LateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StatusFacts:
     """How a thread stands, by the database's clock: `seconds` it has had its status."""
 
     queue: str
@@ -279,7 +279,7 @@ def version_threads(*, workspace: UUID | None = None) -> dict[UUID, dict[Status,
     return counted
 
 
-def standing(thread_id: UUID) -> Standing:
+def status_facts(thread_id: UUID) -> StatusFacts:
     """The queue of a thread, and for how long it has stood as it stands."""
     [(queue, seconds, wake_seq, lease_expired)] = rows(
         "SELECT th.queue, extract(epoch FROM clock_timestamp() - th.status_since), "
@@ -287,4 +287,4 @@ def standing(thread_id: UUID) -> Standing:
         "FROM gp_thread th WHERE th.id = %s::uuid",
         (thread_id,),
     )
-    return Standing(queue, float(seconds), wake_seq, lease_expired)
+    return StatusFacts(queue, float(seconds), wake_seq, lease_expired)

@@ -97,27 +97,27 @@ def standstill(actor: Actor, thread_id: UUID) -> Standstill:
 
 def _facts(row: ThreadRow, open_ones: list[ApprovalRow], alive: list[WorkerRow]) -> Facts:
     version = queries.agent_version(row.agent_version_id)
-    position, place = queries.standing(row.id), queries.queue_place(row)
+    status, position = queries.status_facts(row.id), queries.queue_position(row)
     with_code = {w.id for w in alive if str(version.id) in w.agents}
-    of_queue = {w.id for w in alive if position.queue in w.queues}
+    of_queue = {w.id for w in alive if status.queue in w.queues}
     newest = queries.events(row.id, limit=1).rows
     return Facts(
         agent=row.agent,
         version=row.version_label,
         fingerprint=version.fingerprint,
-        queue=position.queue,
-        before_in_queue=place.before if place else None,
-        turns_of_others=place.turns if place else None,
-        waits_seconds=round(position.seconds, 3),
+        queue=status.queue,
+        before_in_queue=position.before if position else None,
+        turns_of_others=position.turns if position else None,
+        waits_seconds=round(status.seconds, 3),
         lease_owner=row.lease_owner,
         lease_until=row.lease_until,
-        lease_expired=position.lease_expired,
+        lease_expired=status.lease_expired,
         fence=row.fence,
         crash_count=row.crash_count,
         wish=row.wish,
         pause_at=row.pause_at,
         wake_at=row.wake_at,
-        wake_seq=position.wake_seq,
+        wake_seq=status.wake_seq,
         next_nodes=list(row.next_nodes),
         workers=len(alive),
         workers_with_code=len(with_code),

@@ -90,6 +90,7 @@ NOT_COVERED: Final[dict[str, dict[str, str]]] = {
         "status_reason": "for people; the event says it too",
         "wake_at": "when it continues by itself: a clock between workers; no history",
         "wake_seq": "a counter between workers",
+        "moved_up_at": "its place in the queue while it is queued; the event says who moved it up",
         "wish": "what was asked of the worker at this moment; the event of the request stays",
         "wish_by": "who asked it; the event of the request says it too",
         "version": "a counter for people who decide on what they saw",

@@ -45,6 +45,9 @@ EXAMPLES: dict[str, Callable[[World], Call]] = {
     "threads_skip": lambda w: on_thread(
         w.failed, body={"node": next_node(w.failed), "reason": "not needed"}, who=OPERATOR
     ),
+    "threads_move_up": lambda w: on_thread(
+        w.queued, body={"reason": "a customer waits"}, who=OPERATOR
+    ),
     "threads_many": lambda w: Call(
         body={"action": "pause", "threads": [str(w.queued), str(w.failed)]}, who=OPERATOR
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,7 +15,7 @@ from uuid_utils.compat import uuid7
 
 from checkpoints import leases, queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.errors import LeaseLost
+from checkpoints.errors import LeaseLost, NotAllowedNow, StaleVersion
 from checkpoints.records import NewActivity, Position
 from checkpoints.states import EventKind, Status
 from checkpoints.store import NewEvent
@@ -428,6 +430,93 @@ def test_workspaces_take_turns_however_many_threads_one_has_queued() -> None:
     store.trip_breaker(third, {}, reason="Look first.", actor=OPERATOR)
     assert turns(crowd[-1], noisy, 2) == [crowd[-1], crowd[-1]]
     assert turns(None, uuid4(), 1) == [crowd[0]]
+
+
+def moved_up(thread: UUID) -> None:
+    store.move_up(thread, reason="A customer waits.", actor=OPERATOR)
+
+
+@pytest.mark.django_db
+def test_what_was_moved_up_is_next_of_its_workspace_and_passes_no_turn() -> None:
+    own, other = sorted(make_workspace() for _ in range(2))
+    threads = [make_thread(workspace=own) for _ in range(4)]
+    beside = [make_thread(workspace=other) for _ in range(4)]
+    moved_up(threads[2])
+    moved_up(threads[3])  # the last one that was moved comes first
+
+    taken, after = [], other
+    while (turn := leases.next_queued("gatepost", after=after)) is not None:
+        acquired(turn.thread)
+        taken.append(turn.thread)
+        after = turn.workspace
+    assert [one for one in taken if one in threads] == [threads[n] for n in (3, 2, 0, 1)]
+    assert taken[1::2] == beside
+
+
+@pytest.mark.django_db
+def test_what_was_moved_up_is_taken_before_the_thread_that_rang() -> None:
+    own, other = sorted(make_workspace() for _ in range(2))
+    rang, moved = (make_thread(workspace=own) for _ in range(2))
+    beside = make_thread(workspace=other)
+    moved_up(moved)
+    assert leases.next_queued("gatepost", after=other, named=rang) == leases.Turn(moved, own)
+    assert leases.next_queued("gatepost", after=own, named=rang) == leases.Turn(beside, other)
+    acquired(moved)
+    assert leases.next_queued("gatepost", after=other, named=rang) == leases.Turn(rang, own)
+    # It lost its place with its status.
+    store.pause(rang, actor=OPERATOR)
+    store.resume(rang, actor=OPERATOR)
+    late = make_thread(workspace=own)
+    moved_up(rang)
+    store.pause(rang, actor=OPERATOR)
+    store.resume(rang, actor=OPERATOR)
+    assert leases.next_queued("gatepost", after=other) == leases.Turn(late, own)
+    # Where nobody may take it, the others are not held up.
+    moved_up(rang)
+    store.trip_breaker(own, {"q": str(rang)}, reason="Look first.", actor=OPERATOR)
+    assert leases.next_queued("gatepost", after=other) == leases.Turn(late, own)
+
+
+def test_many_who_move_one_thread_up_and_a_worker_who_takes_it(real_db: str) -> None:
+    """Of those who saw the same version one succeeds, and none once it was taken."""
+    workspace = make_workspace()
+    thread = make_thread(workspace=workspace)
+    seen = queries.thread(thread, workspace=workspace).version
+
+    def move(number: int) -> str:
+        try:
+            store.move_up(thread, reason="Mine.", actor=f"user:{number}", expected_version=seen)
+        except StaleVersion:
+            return "stale"
+        finally:
+            connection.close()
+        return "moved"
+
+    with ThreadPoolExecutor(8) as pool:
+        results = Counter(pool.map(move, range(8)))
+    assert results == {"moved": 1, "stale": 7}
+    assert kinds_of(thread).count("thread.moved_up") == 1
+    assert thread_in_turn() == thread
+
+    def take_or_move(number: int) -> str:
+        try:
+            if number == 3:
+                return "taken" if leases.acquire(thread, owner="worker:1") else "missed"
+            store.move_up(thread, reason="Mine.", actor=f"user:{number}")
+        except NotAllowedNow:
+            return "refused"
+        finally:
+            connection.close()
+        return "moved"
+
+    with ThreadPoolExecutor(8) as pool:
+        results = Counter(pool.map(take_or_move, range(8)))
+    assert results["taken"] == 1
+    assert results["moved"] + results["refused"] == 7
+    kinds = kinds_of(thread)
+    assert kinds.count("thread.moved_up") == 1 + results["moved"]
+    assert kinds[-1] == "lease.acquired"
+    assert verify_thread(thread).intact
 
 
 @pytest.mark.django_db

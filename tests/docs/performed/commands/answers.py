@@ -20,6 +20,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "threads pause": {"pause_at": "publish"},
     "threads resume": {"status": "queued"},
     "threads rename": {"title": "Flights in storms"},
+    "threads move-up": {"status": "queued"},
+    "threads move-up demo-flights --preview": {"queue": "gatepost"},
     "threads retry": {"status": "queued"},
     "threads skip": {"status": "queued"},
     "threads settle": {"status": "queued"},

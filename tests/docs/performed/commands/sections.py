@@ -172,6 +172,7 @@ SECTIONS: dict[str, Section] = {
             "threads reveal": lambda w: {"case-17": w.encrypted, "diagnosis": "note"},
             "threads start market-research --input": started_by_file,
             "threads pause": of("demo-flights", lambda w: w.queued),
+            "threads move-up": of("demo-flights", lambda w: w.queued),
             "threads resume": of("demo-flights", lambda w: w.paused),
             "threads retry": of("demo-flights", failed),
             "threads skip": skippable,

@@ -11,7 +11,7 @@ import pytest
 
 from checkpoints.queries.why import why_waiting
 from checkpoints.states import Status
-from checkpoints.views import QueuePlace, ThreadRow, WorkerRow
+from checkpoints.views import QueuePosition, ThreadRow, WorkerRow
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 VERSION = uuid4()
@@ -129,45 +129,51 @@ def test_each_standstill(row: ThreadRow, workers: list[WorkerRow], kind: str, te
 
 
 @pytest.mark.parametrize(
-    ("place", "behind"),
+    ("position", "behind"),
     [
-        (QueuePlace("gatepost", 0, 0, 0), ""),
+        (QueuePosition("gatepost", 0, 0, 0), ""),
         (
-            QueuePlace("gatepost", 2, 1, 1),
-            " behind 2 threads of this workspace and up to 1 thread of others in the queue gatepost",
+            QueuePosition("slow", 2, 1, 1),
+            " behind 2 threads of this workspace and up to 1 thread of others in the queue slow",
         ),
-        (QueuePlace("gatepost", 1, 0, 0), " behind 1 thread of this workspace in the queue gatepost"),
         (
-            QueuePlace("gatepost", 0, 3, 3),
+            QueuePosition("gatepost", 1, 0, 0),
+            " behind 1 thread of this workspace in the queue gatepost",
+        ),
+        (
+            QueuePosition("gatepost", 0, 3, 3),
             " behind up to 3 threads of other workspaces in the queue gatepost",
         ),
         (
-            QueuePlace("gatepost", 1_000, 0, 0),
+            QueuePosition("gatepost", 1_000, 0, 0),
             " behind 1,000 or more threads of this workspace in the queue gatepost",
         ),
     ],
 )
-def test_a_queued_thread_names_what_is_before_it(place: QueuePlace, behind: str) -> None:
-    why = why_waiting(thread(Status.QUEUED), (), [worker()], now=NOW, place=place)
+def test_a_queued_thread_names_what_is_before_it(position: QueuePosition, behind: str) -> None:
+    serving = replace(worker(), queues=(position.queue,))
+    why = why_waiting(thread(Status.QUEUED), (), [serving], now=NOW, position=position)
     assert why.sentence == f"Waiting for a free worker{behind}; next is analyse, chart."
     assert why.facts == {
         "workers": 1,
-        "queue": place.queue,
-        "before": place.before,
-        "turns": place.turns,
-        "workspaces": place.workspaces,
+        "queue": position.queue,
+        "before": position.before,
+        "turns": position.turns,
+        "workspaces": position.workspaces,
     }
 
 
 def test_no_worker_serves_the_queue() -> None:
     """One has the code and one serves the queue: neither takes it."""
-    place = QueuePlace("slow", 0, 0, 0)
+    position = QueuePosition("slow", 0, 0, 0)
     serves = replace(worker(agents=()), queues=("slow",))
-    why = why_waiting(thread(Status.QUEUED), (), [worker(), serves], now=NOW, place=place)
+    why = why_waiting(thread(Status.QUEUED), (), [worker(), serves], now=NOW, position=position)
     assert (why.kind, why.action) == ("no_worker", "Start a worker that serves it.")
     assert why.sentence == "No running worker with this code serves the queue slow."
     both = replace(worker(), queues=("gatepost", "slow"))
-    assert why_waiting(thread(Status.QUEUED), (), [both], now=NOW, place=place).kind == "queue"
+    assert (
+        why_waiting(thread(Status.QUEUED), (), [both], now=NOW, position=position).kind == "queue"
+    )
 
 
 def test_every_status_is_explained() -> None:

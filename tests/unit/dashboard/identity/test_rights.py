@@ -47,6 +47,7 @@ from dashboard.threads.code import choose_code
 from dashboard.threads.edit import edit
 from dashboard.threads.fork import fork
 from dashboard.threads.input import INPUT, SendInput
+from dashboard.threads.move_up import MOVE_UP, MoveUp
 from dashboard.threads.pause import PAUSE, RESUME, Pause, Resume
 from dashboard.threads.rename import RENAME, Rename
 from dashboard.threads.retry import RETRY
@@ -75,6 +76,7 @@ def attempts(thread: UUID, head: UUID, approval: UUID) -> dict[str, Callable[[Ac
         "work": lambda who: leases.take(who, thread, "host-1", 60),
         "pause": lambda who: PAUSE.run(who, Pause(), thread),
         "rename": lambda who: RENAME.run(who, Rename(title="October"), thread),
+        "move_up": lambda who: MOVE_UP.run(who, MoveUp(reason="because"), thread),
         "resume": lambda who: RESUME.run(who, Resume(), thread),
         "retry": lambda who: RETRY.run(who, Nothing(), thread),
         "skip": lambda who: SKIP.run(who, Skip(node="analyse", reason="because"), thread),
@@ -168,6 +170,7 @@ def test_every_right(cast: Cast, agent: UUID, name: str, action: str) -> None:
             "upload",
             "pause",
             "rename",
+            "move_up",
             "resume",
             "retry",
             "edit",

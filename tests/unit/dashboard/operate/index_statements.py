@@ -240,6 +240,7 @@ STATEMENTS: Mapping[str, Statement] = {
     "gp_thread_terms": page("/?q=nobody"),
     "gp_thread_top": page("/"),
     "gp_thread_tree": page("/?root={there.thread}"),
+    "gp_thread_moved_up": lambda _: leases.next_queued("gatepost", after=UUID(int=1)),
     "gp_thread_turn": lambda _: leases.next_queued("gatepost", after=UUID(int=1)),
     "gp_thread_wake": no_values(store.wake_sleepers, owner=OWNER),
     "gp_wake_due": no_values(store.deliver_due, actor=OWNER),

@@ -90,6 +90,7 @@ NONE = {
     "approval_hand_over": "a form",
     "thread_edit": "a form",
     "thread_skip": "a form",
+    "thread_move_up": "a form; checkpoints/queries/test_queue_positions.py counts what it passes",
     "record_export": "a file",
     "record_search": "rows of the log; approvals/records/test_questions.py computes them again",
     "approval_report": "one request as it is on record, without a sum",

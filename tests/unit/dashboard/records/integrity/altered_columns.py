@@ -71,6 +71,7 @@ NOT_OF_THREAD = {
     "status_reason": "for people; the event says it too",
     "wake_at": "when it goes on; no history",
     "wake_seq": "a counter between workers",
+    "moved_up_at": "its place in the queue; no history",
     "wish": "what was asked of the worker; no history",
     "wish_by": "who asked it",
     "version": "a counter for who decides on what they saw",

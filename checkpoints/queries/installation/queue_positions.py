@@ -9,16 +9,16 @@ from __future__ import annotations
 from checkpoints.postgres.named_rows import fetch_named
 from checkpoints.postgres.sql_files import sql_file
 from checkpoints.states import Status
-from checkpoints.views import QUEUE_COUNTED, QueuePlace, ThreadRow
+from checkpoints.views import QUEUE_COUNTED, QueuePosition, ThreadRow
 
 SQL = sql_file(__file__, counted=str(QUEUE_COUNTED))
 
 
-def queue_place(thread: ThreadRow) -> QueuePlace | None:
-    """The place of a thread; None where it waits for no worker of ours, or for something else."""
+def queue_position(thread: ThreadRow) -> QueuePosition | None:
+    """The position of a thread; None where no free worker of ours would take it."""
     if thread.status is not Status.QUEUED or thread.external is not None:
         return None
     if thread.stopped is not None:
         return None
-    [*result] = fetch_named(SQL.place, (thread.id,))
-    return QueuePlace(*result[0]) if result else None
+    [*result] = fetch_named(SQL.position, (thread.id,))
+    return QueuePosition(*result[0]) if result else None
