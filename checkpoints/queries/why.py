@@ -172,6 +172,11 @@ def sentence(text: str) -> str:
     return stripped if stripped.endswith((".", "!", "?", "…")) else f"{stripped}."
 
 
+def may_be_taken(thread: ThreadRow, workers: Sequence[WorkerRow]) -> bool:
+    """True if a live worker has the code of a thread: what it waits for is its turn."""
+    return any(w.alive and str(thread.agent_version_id) in w.agents for w in workers)
+
+
 def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> ReasonRow | None:
     """Explain why no worker can take the thread; None where one can."""
     alive = [w for w in workers if w.alive]
@@ -186,7 +191,7 @@ def _no_worker(thread: ThreadRow, workers: Sequence[WorkerRow]) -> ReasonRow | N
             "Start a worker.",
             {"workers": 0, "seen_at": None if seen is None else seen.isoformat()},
         )
-    if not any(str(thread.agent_version_id) in w.agents for w in alive):
+    if not may_be_taken(thread, alive):
         return ReasonRow(
             "no_code",
             f"No running worker has this code of {thread.agent} (version {thread.version_label}).",
@@ -209,7 +214,7 @@ def _queued(
     if thread.external is not None:
         return _elsewhere(thread, f"take it; next is {_nodes(thread)}")
     alive = [w for w in workers if w.alive]
-    if thread.pinned and not any(str(thread.agent_version_id) in w.agents for w in alive):
+    if thread.pinned and not may_be_taken(thread, alive):
         return ReasonRow(
             "no_code",
             "Pinned to the code it stopped with, which no running worker has: "

@@ -7,7 +7,7 @@ from uuid import UUID
 from approvals import queries as gates
 from approvals.queries import ApprovalRow
 from checkpoints import queries
-from checkpoints.queries.why import why_waiting
+from checkpoints.queries.why import may_be_taken, why_waiting
 from checkpoints.views import CheckpointRow, EventRow, ThreadRow
 from dashboard.html.comparison.compare import Comparison
 from dashboard.html.comparison.endings import Ending
@@ -23,13 +23,14 @@ def thread_detail(
     """One thread as it is now, for one caller, and its open requests; raises NotFound."""
     row = queries.thread(thread_id, workspace=actor.workspace)
     open_ones = gates.for_thread(thread_id, open_only=True)
+    workers = queries.workers()
     why = why_waiting(
         row,
         open_ones,
-        queries.workers(),
+        workers,
         awaited=queries.awaited(row),
         edited=queries.edited_since(row),
-        position=queries.queue_position(row),
+        position=queries.queue_position(row) if may_be_taken(row, workers) else None,
     )
     # Each piece of news raises the number: without any there is nothing to read.
     inputs, signals = queries.not_taken(thread_id) if row.wake_seq else ([], [])

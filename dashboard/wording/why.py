@@ -38,7 +38,11 @@ def why_waiting(
         workers,
         awaited=queries.awaited(thread),
         edited=queries.edited_since(thread),
-        position=None if fresh else queries.queue_position(thread),
+        position=(
+            queries.queue_position(thread)
+            if not fresh and why.may_be_taken(thread, workers)
+            else None
+        ),
     )
     # Of an end there is something to say only where somebody has to look.
     if (result.kind in _MOVING and not result.action) or (

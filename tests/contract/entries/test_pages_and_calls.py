@@ -62,6 +62,7 @@ FORMS: dict[str, Callable[[World], tuple[str, list[Any], dict[str, Any]]]] = {
         [],
         {"agent": "nobody", "seen": '{"agent":"nobody"}', "reason": "prices are wrong"},
     ),
+    "thread_move_up": lambda w: ("operator", [w.queued], {"seen": "{}", "reason": "a customer"}),
     "breaker_release": lambda w: ("operator", [w.breaker], {"some": "all", "reason": "right"}),
     "thread_erase": lambda w: ("operator", [w.ended], {"do": "request", "reason": "consent"}),
     "erasure": lambda w: ("admin", [w.erasure], {"verdict": "approve"}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from uuid import UUID
 
@@ -66,3 +68,33 @@ def test_a_crowd_of_one_workspace_lets_another_pass(
     assert [len(case.calls("first")) for case in [*few, *crowd]] == [1] * (FEW + CROWD)
     with Redis.from_url(settings.REDIS_URL) as valkey:
         wait_until(lambda: valkey.llen("gatepost") == 0, what="all doorbells to be answered")
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_was_moved_up_is_next_of_its_workspace_and_passes_no_other(
+    field: Field, worker: Worker, tmp_path: Path, killed: bool
+) -> None:
+    """In the order of the leases on record; who takes the place of a killed slot looks as well."""
+    busy = [field.play("look first", hold=("in-first",)) for _ in worker.slots()]
+    for case in busy:
+        case.wait_called("first")
+    noisy, quiet = (beside(tmp_path, name) for name in (f"before {killed}", f"beside {killed}"))
+    crowd = [noisy.play("look first") for _ in range(5 * FEW)]
+    few = [quiet.play("look first") for _ in range(FEW)]
+    moved = crowd[-1]
+    store.move_up(moved.id, reason="A customer waits.", actor="user:1")
+    for case in busy:
+        case.go("in-first")
+    if killed:
+        for pid in worker.slots():
+            os.kill(pid, signal.SIGKILL)
+    for case in [*few, *crowd]:
+        case.wait_status("succeeded")
+
+    # A slot that decides at the same moment as the one that takes it takes the thread that rang.
+    assert taken_before(moved, noisy.workspace) <= len(busy)
+    assert moved.kinds().count("thread.moved_up") == 1
+    # The others keep their turns: those of the quiet workspace are not behind the crowd.
+    assert taken_before(few[0], noisy.workspace) <= 2 * len(busy)
+    assert taken_before(few[-1], noisy.workspace) <= 3 * FEW
+    assert [len(case.calls("first")) for case in [*few, *crowd]] == [1] * (6 * FEW)
