@@ -88,7 +88,7 @@ def test_what_was_moved_up_is_next_of_its_workspace_and_passes_no_other(
     if killed:
         for pid in worker.slots():
             os.kill(pid, signal.SIGKILL)
-    for case in [*few, *crowd]:
+    for case in [*few, *crowd, *busy]:
         case.wait_status("succeeded")
 
     # The slot that took it took at most the thread that rang, while another one looked at it.
