@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from checkpoints import queries, store
 from checkpoints.states import EventKind, Status
@@ -39,6 +39,10 @@ class MoveUpPreview(Shape):
     workspaces: int = Field(
         description="The workspaces they belong to: up to one thread of each stays before it."
     )
+
+
+class MoveUpAnswer(RootModel[ThreadDetail | MoveUpPreview]):
+    """The thread as it is afterwards; with `?preview=1` what moving it up would pass."""
 
 
 def preview_move_up(actor: Actor, _: RequestShape, thread_id: UUID) -> MoveUpPreview:
@@ -87,8 +91,8 @@ MOVE_UP = Action(
     target=THREAD,
     versioned=True,
     takes=MoveUp,
-    answers=ThreadDetail,
-    preview=Preview(takes=Nothing, answers=MoveUpPreview, look=preview_move_up),
+    answers=MoveUpAnswer,
+    preview=Preview(takes=Nothing, answers=MoveUpAnswer, look=preview_move_up),
     perform=move_up,
     events=(EventKind.THREAD_MOVED_UP,),
     summary="Move a queued thread up: the next of its workspace on its queue",
