@@ -91,7 +91,7 @@ MOVE_UP = Action(
     target=THREAD,
     versioned=True,
     takes=MoveUp,
-    answers=MoveUpAnswer,
+    answers=ThreadDetail,
     preview=Preview(takes=Nothing, answers=MoveUpAnswer, look=preview_move_up),
     perform=move_up,
     events=(EventKind.THREAD_MOVED_UP,),
