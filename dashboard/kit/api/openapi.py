@@ -38,7 +38,14 @@ RATE_LIMIT = {
 }
 REPLAYED = {"description": "`true`: the answer that the same call had before.", "schema": _TEXT}
 DECIDED = ("200", "403", "404", "409", "422")  # what a delivery's id keeps
-VERSIONED = ("ThreadDetail", "State", "EditAnswer", "CancelAnswer", "RollBackPreview")
+VERSIONED = (
+    "ThreadDetail",
+    "State",
+    "EditAnswer",
+    "CancelAnswer",
+    "MoveUpAnswer",
+    "RollBackPreview",
+)
 
 
 class AnswerExtension(PydanticExtension):
