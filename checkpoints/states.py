@@ -611,7 +611,7 @@ class WorkspaceEventKind(_Kind):
     RECORD_BEGUN = "record.begun", "tables note versions", Proof.ROWS
     EXPORT_BEGUN = "export.begun", "export filters form after limit"
     RECORD_EXPORTED = "record.exported", "export form events logs requests next manifest"
-    RECORD_ASKED = "record.asked", "question thread agent since until sources answer_hash"
+    RECORD_ASKED = "record.asked", "question thread agent since until sources answer_hash usage"
     RECORD_DAMAGED = "record.damaged", "of id events seq what checks"
     RECORD_RESTORED = "record.restored", "of id events checks"
 

@@ -33,6 +33,8 @@ GATEPOST_MODEL           what answers ctx.model by default: openai:NAME, anthrop
 GATEPOST_AGENT_MODELS    the same for some agents, separated by commas: agent=openai:NAME
 GATEPOST_WORKSPACE_MODELS  the same for all agents of some workspaces: NAME=openai:MODEL
 GATEPOST_MODELS          other models that threads and forks may name, separated by commas
+GATEPOST_ANSWER_MODEL    what writes answers to questions to the record: openai:NAME or
+                         anthropic:NAME, both @URL (none: answers are sentences of the record)
 GATEPOST_SPEECH          what turns recordings of conversations into text: openai:NAME or
                          openai:NAME@URL (none: people type what they said)
 GATEPOST_EMBEDDINGS      what turns memories into vectors: openai:NAME or openai:NAME@URL (none:
@@ -257,6 +259,7 @@ GATEPOST_SHIPPED_AGENTS = env.bool("GATEPOST_SHIPPED_AGENTS", default=True)
 GATEPOST_MODEL = env("GATEPOST_MODEL", default="")
 GATEPOST_AGENT_MODELS = env.list("GATEPOST_AGENT_MODELS", default=[])
 GATEPOST_WORKSPACE_MODELS = env.list("GATEPOST_WORKSPACE_MODELS", default=[])
+GATEPOST_ANSWER_MODEL = env("GATEPOST_ANSWER_MODEL", default="")
 GATEPOST_SPEECH = env("GATEPOST_SPEECH", default="")
 GATEPOST_EMBEDDINGS = env("GATEPOST_EMBEDDINGS", default="")
 GATEPOST_VECTORS, GATEPOST_VECTORS_KEY = vectors.configured(GATEPOST_EMBEDDINGS)

@@ -92,6 +92,11 @@ def extract(
     return Extracted(tuple(sentences), ())
 
 
+def asks_about_proposals(question: ParsedQuestion) -> bool:
+    """Return whether events about what was to be done can answer a question."""
+    return bool(_OF_PROPOSALS & set(question.words) or _SAY.search(question.text))
+
+
 def _age(fact: Fact) -> tuple[float, int]:
     """Put the newest of a value first, and of sentences the one that was said first."""
     sign = -1 if fact.label else 1
@@ -128,8 +133,7 @@ def _fits(question: ParsedQuestion, fact: Fact) -> bool:
     """Return whether a fact has what the question wants."""
     if fact.is_one_of_many and not _names_row(question, fact):
         return False
-    about_it = _OF_PROPOSALS & set(question.words) or _SAY.search(question.text)
-    if fact.passage.kind in PROPOSING and not about_it:
+    if fact.passage.kind in PROPOSING and not asks_about_proposals(question):
         return False
     if not fact.label and question.wants is not Wants.REASON and _says_otherwise(question, fact):
         return False

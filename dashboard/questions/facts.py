@@ -79,7 +79,7 @@ class Fact:
     @cached_property
     def clauses(self) -> list[str]:
         """The parts of its text between commas, stops and conjunctions."""
-        return [part for part in _CLAUSE.split(self.text) if part.strip()]
+        return clauses_of(self.text)
 
     @cached_property
     def spoken(self) -> list[str]:
@@ -106,6 +106,11 @@ def facts_of(passage: Passage, people: Mapping[str, str]) -> Iterator[Fact]:
         return
     for sentence in sentences(passage.file):
         yield Fact(passage, sentence, 3)
+
+
+def clauses_of(text: str) -> list[str]:
+    """The parts of a text between commas, stops and conjunctions."""
+    return [part for part in _CLAUSE.split(text) if part.strip()]
 
 
 def around(passage: Passage) -> frozenset[str]:

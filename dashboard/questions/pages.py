@@ -28,7 +28,17 @@ from dashboard.kit.pages import forms
 from dashboard.kit.pages.addresses import takes
 from dashboard.kit.pages.base import SeeOther, actor, member
 
-from .ask import ASK_RECORD, INCOMPLETE, QUESTION_MAX, AskRecord
+from .ask import (
+    ASK_RECORD,
+    INCOMPLETE,
+    QUESTION_MAX,
+    AnswerEstimate,
+    AnswerUsage,
+    AskRecord,
+    estimate_words,
+    usage_words,
+)
+from .generation import is_configured
 
 SHOWN: Final = 20
 SCOPES: Final = ("thread", "agent")
@@ -82,6 +92,7 @@ def question(request: HttpRequest, question_id: UUID) -> HttpResponse:
         # A question that an earlier version recorded does not say.
         "incomplete": "" if row.is_erased or row.answer.get("complete", True) else INCOMPLETE,
         "log": _log(row),
+        **({} if row.is_erased else _by_model(row)),
         "errors": {},
     }
     return render(request, "questions/question.html", context)
@@ -107,6 +118,21 @@ def _sentences(row: QuestionRow) -> list[dict[str, Any]]:
         {**one, "address": thread_address(UUID(one["thread"]), event=one["seq"])}
         for one in row.answer.get("sentences", [])
     ]
+
+
+def _by_model(row: QuestionRow) -> dict[str, Any]:
+    """The model's part: what it took and wrote, or what it would take."""
+    estimate, usage = row.answer.get("estimate"), row.answer.get("usage")
+    offered = None if usage or not is_configured() else estimate
+    return {
+        "struck": row.answer.get("struck", []),
+        "fallback": row.answer.get("fallback", ""),
+        "model": (usage or estimate or {}).get("model", ""),
+        "is_written": bool(usage) and not row.answer.get("fallback"),
+        "took": usage_words(AnswerUsage(**usage)) if usage else "",
+        "offer": estimate_words(AnswerEstimate(**offered)) if offered else "",
+        "again": [("question", row.question), *row.scope.items(), ("generate", "true")],
+    }
 
 
 def _log(row: QuestionRow) -> str:

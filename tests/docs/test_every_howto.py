@@ -36,7 +36,7 @@ COMPLETE = {
 # {page: (the test that performs its blocks, their number)}
 ELSEWHERE = {
     "api": ("tests/contract/test_howto_api.py", 29),
-    "ask-the-record": ("tests/docs/test_howto_ask_the_record.py", 3),
+    "ask-the-record": ("tests/docs/test_howto_ask_the_record.py", 4),
     "audit": ("tests/docs/test_howto_audit.py", 11),
     "backup": ("tests/faults/servers/test_backup.py", 2),
     "costs": ("tests/docs/test_howtos_performed.py", 2),

@@ -12,12 +12,13 @@ import pytest
 
 from tests.support.cast import Cast
 from tests.unit.dashboard.people.test_people_as_code import answer
-from tests.unit.dashboard.questions.test_asking import record
+from tests.unit.dashboard.questions.test_asking import ask, record
 from tests.unit.dashboard.records.exports.population import populate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("B41")]
 PAGE = (Path(__file__).parents[2] / "docs/howto/ask-the-record.md").read_text()
 COMMAND = re.compile(r"^\./manage\.py ((?:record|index).*)$", re.MULTILINE)
+MODEL = re.compile(r"^GATEPOST_ANSWER_MODEL=(\S+)", re.MULTILINE)
 BODY = re.compile(r"-d '(\{.*\})'")
 
 
@@ -40,3 +41,14 @@ def test_each_command_and_the_call_of_the_page_answer(cast: Cast) -> None:
         "/api/v1/records/questions/", body, content_type="application/json"
     )
     assert made.json()["in_record"], json.loads(body)
+
+
+def test_each_model_of_the_page_is_understood(cast: Cast, settings: Any) -> None:
+    record(cast, "Read 138 lines.", agent="payments")
+    values = MODEL.findall(PAGE)
+    assert len(values) == 3
+    for value in values:
+        settings.GATEPOST_ANSWER_MODEL = value
+        estimate = ask(cast, "viewer", "How many lines were read?")["estimate"]
+        assert value.startswith(estimate["model"])
+        assert (estimate["cost"] is None) == ("@" in value), value

@@ -44,6 +44,7 @@ if MARKER not in os.environ or os.environ[OWNER] != worker:
         "GATEPOST_AGENT_MODELS",
         "GATEPOST_WORKSPACE_MODELS",
         "GATEPOST_MODELS",
+        "GATEPOST_ANSWER_MODEL",
         "GATEPOST_EMBEDDINGS",
         "GATEPOST_VECTORS",
         "GATEPOST_GUARD",

@@ -14,7 +14,7 @@ from ..step.secret_values import read_secret
 from . import anthropic_messages, openai_chat, tool_names
 from .prices import price
 from .refused_parameters import with_accepted
-from .transport import ask
+from .transport import ANSWER_SECONDS, ask
 
 # A token of text is some four bytes; tables of numbers and other scripts have shorter ones.
 BYTES_PER_TOKEN = 3
@@ -75,7 +75,12 @@ class Endpoint(ABC):
 
 
 class WireEndpoint(Endpoint):
-    """A model behind a server that speaks one of the two protocols."""
+    """A model behind a server that speaks one of the two protocols.
+
+    `seconds` may pass until the first piece of an answer, and between two.
+    """
+
+    seconds = ANSWER_SECONDS
 
     def _answer(self, request: Request, name: str, key: str) -> tuple[Reply, int]:
         """Ask over HTTP; raises what workers.language.transport does."""
@@ -87,6 +92,9 @@ class WireEndpoint(Endpoint):
         body |= {"stream": True, **wire.STREAMED} if self.stream else {}
 
         def send(changed: dict[str, Any]) -> tuple[Reply, int]:
-            return ask(url, changed, headers=wire.headers(key), key=key, fold=wire.Fold())
+            headers = wire.headers(key)
+            return ask(
+                url, changed, headers=headers, key=key, fold=wire.Fold(), seconds=self.seconds
+            )
 
         return with_accepted(send, body, (url, name))

@@ -29,7 +29,7 @@ from .raw_text import RawText
 from .sse import pieces
 
 CONNECT_SECONDS = 10.0
-ANSWER_SECONDS = 300.0  # until the first piece, and between two of them
+ANSWER_SECONDS = 300.0
 ERROR_BYTES = 1 << 18
 NO_ANSWER = 502  # as if a gateway had failed
 # A token of some four characters stands in an event of some 250 bytes.
@@ -46,12 +46,19 @@ def masked(text: str, key: str) -> str:
 
 
 def ask(
-    url: str, body: Mapping[str, Any], *, headers: Mapping[str, str], key: str, fold: Fold
+    url: str,
+    body: Mapping[str, Any],
+    *,
+    headers: Mapping[str, str],
+    key: str,
+    fold: Fold,
+    seconds: float = ANSWER_SECONDS,
 ) -> tuple[Reply, int]:
     """Ask once; (the reply without its price, tokens that the cache stored).
 
-    The text is shown as it comes. Raises ModelFailed, BadAnswer, and httpx2's own errors where no
-    whole answer came. Redirects are not followed: the key would go elsewhere.
+    The text is shown as it comes; `seconds` may pass until its first piece, and between two. Raises
+    ModelFailed, BadAnswer, and httpx2's own errors where no whole answer came. Redirects are not
+    followed: the key would go elsewhere.
     """
     # Loaded with the first call: what only starts needs no connection pools.
     from checkpoints.outbound import connections
@@ -59,7 +66,7 @@ def ask(
     raw = RawText()
     try:
         with (
-            connections.client(url, what=SERVER, timeout=_limits()) as client,
+            connections.client(url, what=SERVER, timeout=_limits(seconds)) as client,
             client.stream("POST", url, json=dict(body), headers=dict(headers)) as response,
         ):
             if not response.is_success:
@@ -91,8 +98,8 @@ def _paid(fold: Fold, model: str) -> dict[str, Any]:
     return used(replace(reply, model=reply.model or model, cost=None))[1]
 
 
-def _limits() -> httpx2.Timeout:
-    return httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+def _limits(seconds: float) -> httpx2.Timeout:
+    return httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
 
 
 def _refusal(response: httpx2.Response, key: str) -> ModelFailed:

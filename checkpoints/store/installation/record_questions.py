@@ -37,11 +37,13 @@ def record_question(
     answer: Mapping[str, Any],
     sources: Sequence[tuple[UUID, int]],
     threads: Collection[UUID],
+    usage: Mapping[str, Any],
     actor: str,
 ) -> UUID:
     """Put a question with its answer on record; its id.
 
-    `threads` are those that it is about: an erasure of one blanks question and answer.
+    `threads` are those that it is about: an erasure of one blanks question and answer. `usage` is
+    what a model took for it, empty where none was asked.
     """
     ident: UUID = uuid7()
     salt = os.urandom(SALT_BYTES)
@@ -51,6 +53,7 @@ def record_question(
         **scope,
         "sources": [[str(thread), seq] for thread, seq in sources],
         "answer_hash": sha256(salt + body).hexdigest(),
+        **({"usage": dict(usage)} if usage else {}),
     }
     row = (
         *(ident, workspace, actor, question, deltas.canonical(dict(scope)).decode()),

@@ -27,6 +27,7 @@ JUDGED = {
     "dashboard/gateway/registry/changes.py": "MCP servers",
     "dashboard/gateway/upstream/streamable_http.py": "MCP servers",
     "dashboard/operate/packages/advisories.py": "the database of advisories",
+    "dashboard/questions/generation.py": "models",
     "workers/language/configuration.py": "models",
     "workers/language/embeddings.py": "the server that turns memories into vectors",
     "workers/language/providers.py": "models",

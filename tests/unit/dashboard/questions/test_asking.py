@@ -21,7 +21,7 @@ from tests.unit.dashboard.records.exports.population import populate
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("B41")]
 
 
-def ask(cast: Cast, who: str, question: str, expected: int = 200, **more: str) -> Any:
+def ask(cast: Cast, who: str, question: str, expected: int = 200, **more: Any) -> Any:
     made = cast.client(who).post(
         "/api/v1/records/questions/",
         json.dumps({"question": question, **more}),
