@@ -28,7 +28,7 @@ class MoveUp(RequestShape):
 
 
 class MoveUpPreview(Shape):
-    """What a thread passes when it is moved up, and whose turns stay before it.
+    """The threads that one passes when it is moved up, and those whose turns stay before it.
 
     Both counts of threads end at 1,000.
     """

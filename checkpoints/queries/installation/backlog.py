@@ -62,7 +62,7 @@ class LateRow:
 
 @dataclass(frozen=True, slots=True)
 class StatusFacts:
-    """How a thread stands, by the database's clock: `seconds` it has had its status."""
+    """The status of a thread by the clock of the database: `seconds` it has had it."""
 
     queue: str
     seconds: float

@@ -1,4 +1,4 @@
-"""Where a queued thread stands in its queue: what its own workspace and others have before it.
+"""Find the position of a queued thread: threads of its workspace and turns of others before it.
 
 Workspaces take turns on a queue: however many threads another one has queued, one of them is taken
 for one of this thread's workspace.
