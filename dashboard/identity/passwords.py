@@ -14,9 +14,9 @@ from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher, get_hasher, make_password
-from django.db import connection
 from django.utils.crypto import get_random_string
 
+from checkpoints.postgres import pooled
 from dashboard.errors import Busy
 
 WAITING_MAX: Final = 16
@@ -92,8 +92,7 @@ class BoundedHasher(PBKDF2PasswordHasher):
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Hash a password; raises Busy."""
-        if not connection.in_atomic_block and connection.settings_dict["OPTIONS"].get("pool"):
-            connection.close()
+        pooled.give_back()
         with _slots.slot():
             encoded: str = super().encode(password, salt, iterations)
         return encoded

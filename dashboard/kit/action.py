@@ -68,7 +68,8 @@ class Action[Input: RequestShape, Result]:
     command ("stops all threads"). `call_id` names its call where that is not its name in the
     plural. `arguments` are the words of its command for fields that are no option of their name:
     `["title"]` for one without a dash, `["--before", "NODE"]` for another option, none for a field
-    that has no argument. Of an answer that has a `secret` no copy is stored for an Idempotency-Key.
+    that has no argument. A call is not `keyed` where it awaits a model: an Idempotency-Key holds
+    a transaction, also not where the answer has a `secret`, of which no copy is stored.
     `refused` are statuses of its own refusals, beside those of all. `buffered` says of what
     `perform` returned that it is in memory alone: the call then answers 202.
     """
@@ -96,6 +97,7 @@ class Action[Input: RequestShape, Result]:
     preview: Preview[Any] | None = None
     arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
     secret: bool = False
+    keyed: bool = True
     refused: tuple[int, ...] = ()
     examples: str = ""
     buffered: Callable[[Any], bool] | None = None

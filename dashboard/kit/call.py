@@ -55,7 +55,7 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
         "previews": action.preview is not None,
         "post": post,
     }
-    if action.secret:
+    if action.secret or not action.keyed:
         more["keyed"] = False
     more["__doc__"] = reads.__doc__
     view: Any = type(action.operation_id, (reads,), more)

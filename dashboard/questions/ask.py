@@ -342,6 +342,7 @@ ASK_RECORD: Final = Action(
     help="answers a question from the record, with the events that the answer rests on",
     done=_done,
     call_id="records_ask",
+    keyed=False,
     arguments={"question": ["question"]},
     examples='record ask "Who approved the payment?" --agent payments\n'
     'record ask "Why was invoice RE 115 set aside?" --thread 0198c5f2-6d1e-7a30-9b51-4f0b5a3c2d10',

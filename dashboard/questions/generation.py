@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from checkpoints.errors import GatepostError
 from checkpoints.outbound.addresses import NotCalled
+from checkpoints.postgres import pooled
 from checkpoints.queries.history.passages import Passage
 from checkpoints.state import credentials, deltas
 from dashboard.fields.credentials import without_credentials
@@ -188,6 +189,7 @@ def _endpoint() -> WireEndpoint:
 
 
 def _ask(prepared: Prepared) -> Reply:
+    pooled.give_back()
     try:
         return prepared.endpoint(prepared.request)
     except (GatepostError, NotCalled, httpx2.HTTPError, ValueError) as error:

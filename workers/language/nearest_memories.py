@@ -12,6 +12,7 @@ from uuid import UUID
 import structlog
 
 from checkpoints import queries
+from checkpoints.postgres import pooled
 from checkpoints.queries import Reach
 from checkpoints.vectors import configured
 from checkpoints.vectors.stores import Search, VectorsAway, owner_text
@@ -65,6 +66,7 @@ def nearest(
         until, why = _failed.get(model, (0.0, ""))
     if time.monotonic() < until:
         return Nearest(why=why)
+    pooled.give_back()
     try:
         (vector,) = embed([query], seconds=SECONDS)
         search = Search(workspace, vector, NEAREST, owners, kinds)
