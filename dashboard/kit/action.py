@@ -162,13 +162,20 @@ class Action[Input: RequestShape, Result]:
             self._check(actor, wanted)
             return self._perform(actor, wanted, thread, expected_version=expected_version)
 
-    def plan(self, actor: Actor, wanted: RequestShape, *target: UUID) -> Answer:
+    def plan(
+        self,
+        actor: Actor,
+        wanted: RequestShape,
+        *target: UUID,
+        expected_version: int | None = None,
+    ) -> Answer:
         """Check the right and the input, then say what it would do; raises ActionErrors."""
         if self.preview is None:
             raise TypeError(f"{self.name} has no preview")
         with translated():
             self._check(actor, wanted)
-            plan: Answer = self.preview.look(actor, wanted, *target)
+            version = {"expected_version": expected_version} if self.versioned else {}
+            plan: Answer = self.preview.look(actor, wanted, *target, **version)
         return plan
 
     def _check(self, actor: Actor, wanted: RequestShape) -> None:

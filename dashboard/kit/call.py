@@ -41,9 +41,10 @@ def call(action: Action[Any, Any], reads: type[MemberView] = MemberView) -> Call
     )
     def post(self: MemberView, request: Request, **target: UUID) -> Response:
         wanted = self.body(action.takes)
-        if action.preview and self.flag("preview"):
-            return answer(action.plan(self.actor, wanted, *target.values()))
         version = self.expected_version() if action.versioned else None
+        if action.preview and self.flag("preview"):
+            plan = action.plan(self.actor, wanted, *target.values(), expected_version=version)
+            return answer(plan)
         result = action.run(self.actor, wanted, *target.values(), expected_version=version)
         shape: Any = action.answer(self.actor, result, *target.values())
         headers = {"ETag": f'"{shape.version}"'} if action.versioned else {}

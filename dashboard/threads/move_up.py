@@ -18,7 +18,7 @@ from dashboard.kit.shapes.requests import Nothing, RequestShape
 from dashboard.threads.target import thread_for
 from dashboard.threads.thread_shapes import ThreadDetail
 
-from .target import THREAD
+from .target import THREAD, same_version
 
 
 class MoveUp(RequestShape):
@@ -45,9 +45,13 @@ class MoveUpAnswer(RootModel[ThreadDetail | MoveUpPreview]):
     """The thread as it is afterwards; with `?preview=1` what moving it up would pass."""
 
 
-def preview_move_up(actor: Actor, _: RequestShape, thread_id: UUID) -> MoveUpPreview:
+def preview_move_up(
+    actor: Actor, _: RequestShape, thread_id: UUID, *, expected_version: int | None
+) -> MoveUpPreview:
     """Count what the thread would pass now."""
-    position = queries.queue_position(_queued(actor, thread_id))
+    thread = _queued(actor, thread_id)
+    same_version(thread, expected_version)
+    position = queries.queue_position(thread)
     if position is None:
         raise Conflict("No worker takes it now, wherever it stands; see what it waits for.")
     return MoveUpPreview(
