@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -82,6 +83,15 @@ def test_what_is_not_in_the_record_is_asked_of_no_model(
     result = generated(cast, question, 200, **more)
     assert (result["in_record"], result["sentences"], model.got) == (False, [], [])
     assert (result["estimate"], result["usage"]) == (None, None)
+
+
+def test_no_more_than_eight_events_are_sent(cast: Cast, model: ModelServer) -> None:
+    record(cast, *(f"The harbour of Kiel has {n} cranes." for n in range(20)))
+    assert ask(cast, "viewer", QUESTION)["estimate"]["passages"] == 8
+    assert generated(cast, QUESTION)["usage"]["passages"] == 8
+    (sent,) = model.bodies
+    content = sent["messages"][-1]["content"]
+    assert re.findall(r"^\[(\d+)\]", content, re.M) == [str(n) for n in range(1, 9)]
 
 
 @pytest.mark.parametrize(
