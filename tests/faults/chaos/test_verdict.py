@@ -392,6 +392,8 @@ def test_clocks_and_files_of_hosts_are_looked_at(tmp_path: Path) -> None:
         "one"
     ]
     assert [why[:3] for why in verdict.wrong_clocks(counted(one=0.0), summary)] == ["two"]
+    # One host has no clock of its own, and the driver says none.
+    assert verdict.wrong_clocks(counted(one=0.0), {"clocks": {}}) == []
 
     (tmp_path / "hosts/one/data/artifacts").mkdir(parents=True)
     (tmp_path / "data").mkdir()
