@@ -14,10 +14,10 @@ turn (n, workspace, wrapped) AS (
   WHERE NOT t.wrapped OR later.workspace <= g.after
 )
 
--- next_queued -- The thread of a queue whose turn it is: workspaces in turn, of each what a person moved
--- up last, then the oldest. In the turn of its own workspace the thread that rang stands for the
--- oldest. Of each workspace a few are looked at: a breaker may stop thousands. The lock ends with this statement: it spreads slots
--- over threads, `acquire` decides. It is not worth a flush.
+-- next_queued -- The thread of a queue whose turn it is: workspaces in turn, of each what a person
+-- moved up last, then the oldest. In the turn of its own workspace the thread that rang stands for
+-- the oldest. Of each workspace a few are looked at: a breaker may stop thousands. The lock ends
+-- with this statement: it spreads slots over threads, `acquire` decides. It is not worth a flush.
 WITH RECURSIVE served AS MATERIALIZED ({served}),
 unflushed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS v),
 given AS MATERIALIZED (
@@ -29,12 +29,12 @@ SELECT coalesce(mine.id, g.named) AS thread, t.workspace
 FROM unflushed u CROSS JOIN turn t CROSS JOIN given g
 LEFT JOIN LATERAL (
   SELECT th.id FROM (
-    (SELECT * FROM gp_thread
+    (SELECT *, moved_up_at AS first FROM gp_thread
     WHERE queue = g.queue AND workspace_id = t.workspace AND status = 'queued'
       AND moved_up_at >= status_since
     ORDER BY moved_up_at DESC LIMIT {looked_at})
     UNION ALL
-    (SELECT * FROM gp_thread
+    (SELECT *, NULL AS first FROM gp_thread
     WHERE queue = g.queue AND workspace_id = t.workspace AND status = 'queued'
       AND t.workspace IS DISTINCT FROM g.own
     ORDER BY status_since LIMIT {looked_at})
@@ -44,6 +44,7 @@ LEFT JOIN LATERAL (
         AND (s.version = th.agent_version_id::text
           OR (s.agent = th.agent AND th.agent <> ALL(%s::text[]))))))
     AND NOT EXISTS ({stopped_by})
+  ORDER BY th.first DESC NULLS LAST, th.status_since  -- a hash join keeps no order
 ) able ON TRUE
 LEFT JOIN LATERAL (
   SELECT th.id FROM gp_thread th WHERE th.id = able.id AND th.status = 'queued'

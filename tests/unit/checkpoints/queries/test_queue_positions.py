@@ -15,6 +15,7 @@ from tests.unit.checkpoints.builders import (
     make_agent,
     make_thread,
     make_workspace,
+    rows,
 )
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +76,16 @@ def test_the_place_of_a_thread_that_was_moved_up() -> None:
         befores[thread] = now.before
     assert [*befores.values()] == [0, 1, 2, 3]
     assert taken_until(second) == [fourth, third, first]
+
+
+@pytest.mark.parametrize("joins", ["hashjoin", "nestloop", "mergejoin"])
+def test_the_order_is_not_that_of_a_join(joins: str) -> None:
+    workspace = make_workspace()
+    first, second, third, moved = (make_thread(workspace=workspace) for _ in range(4))
+    store.move_up(moved, reason="A customer waits.", actor=OPERATOR)
+    for other in {"hashjoin", "nestloop", "mergejoin"} - {joins}:
+        rows(f"SET LOCAL enable_{other} = off")
+    assert taken_until(third) == [moved, first, second]
 
 
 def test_what_waits_for_something_else_has_no_place() -> None:

@@ -242,7 +242,7 @@ def test_what_passes_is_asked_again_by_the_retry_policy(
 def test_a_time_out_is_asked_again(
     bench_for: Callable[..., Bench], monkeypatch: Any, wire: str
 ) -> None:
-    monkeypatch.setattr("workers.language.transport.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("workers.language.endpoints.WireEndpoint.seconds", 0.2)
     with serving_models(Say("late", takes=1.0)) as server:
         bench = bench_for(server, wire)
         thread = bench.start()

@@ -37,6 +37,7 @@ BEHIND = {
     "gp_thread": {
         **dict.fromkeys(("lease_owner", "lease_token", "lease_until"), "is of workers there"),
         **dict.fromkeys(("wake_at", "wake_seq", "crash_count"), "starts over with a pause"),
+        "moved_up_at": "is a place in a queue, and it is in none",
         **dict.fromkeys(("wish", "wish_by", "pause_at"), "was asked of workers there"),
         **dict.fromkeys(("branch_start", "next_nodes"), "is that of the head"),
         **dict.fromkeys(("imported_seq", "imported_number"), "is said of all that comes in"),
