@@ -243,6 +243,7 @@ def test_a_time_out_is_asked_again(
     bench_for: Callable[..., Bench], monkeypatch: Any, wire: str
 ) -> None:
     monkeypatch.setattr("workers.language.endpoints.WireEndpoint.seconds", 0.2)
+    monkeypatch.setattr("workers.language.transport.ANSWER_SECONDS", 0.2)  # of other clients
     with serving_models(Say("late", takes=1.0)) as server:
         bench = bench_for(server, wire)
         thread = bench.start()
