@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from checkpoints import queries, store
 from checkpoints.chain import verify_thread
-from checkpoints.errors import InvalidValue
+from checkpoints.errors import InvalidValue, NotAllowedNow
 from checkpoints.state.searchable import CHANNELS_MAX, VALUE_BYTES_MAX, kept_values, searchable_of
 from checkpoints.states import EventKind
 from tests.unit.checkpoints.builders import (
@@ -137,7 +138,9 @@ def test_after_any_moves_the_row_has_what_the_state_has(db: None, moves: list[An
         if what == "back" and point == head_of(thread):
             continue
         if what == "back":
-            roll_back(thread, point, run_on=True)
+            # A point that an earlier rollback left behind is refused; the row stays as it is.
+            with suppress(NotAllowedNow):
+                roll_back(thread, point, run_on=True)
         else:
             driver = drive(thread)
             if what == "adopt":
