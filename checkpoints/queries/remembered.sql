@@ -35,6 +35,9 @@ SELECT {columns} FROM gp_memory m
 WHERE m.id = ANY(%(ids)s::uuid[]) AND m.workspace_id = %(workspace)s::uuid AND m.gone_at IS NULL
   AND {seen} AND {narrowed}
 
+-- wanted -- A place that is asked for and has an owner, as all but the workspace need one.
+p.scope = ANY(%(scopes)s::text[]) AND (p.owner <> '' OR p.scope = 'workspace')
+
 -- places -- Whose memory a thread reads, and until when: what a base remembers after the fork is its own.
 RECURSIVE lineage AS (
   SELECT th.id, th.base, th.created_at, 'infinity'::timestamptz AS until FROM gp_thread th
@@ -48,7 +51,7 @@ RECURSIVE lineage AS (
     UNION ALL SELECT 'agent', %(agent)s::text, 'infinity'
     UNION ALL SELECT 'person', %(person)s::text, 'infinity'
     UNION ALL SELECT 'workspace', '', 'infinity') p
-  WHERE p.scope = ANY(%(scopes)s::text[]) AND (p.owner <> '' OR p.scope = 'workspace')
+  WHERE {wanted}
 )
 
 -- readable -- A memory that a thread reads: of one of its places, kept, not expired.
@@ -56,17 +59,32 @@ m.workspace_id = %(workspace)s::uuid AND m.scope = p.scope AND m.owner = p.owner
   AND m.created_at <= p.until AND m.gone_at IS NULL AND m.kind = ANY(%(kinds)s::text[])
   AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
 
--- recall -- The best of the newest memories that a thread reads with any of these words. Of each place the newest: where a
--- word is common they are found in their order, without reading all that have it.
+-- worded -- Of a place the newest memories with any of these words.
+SELECT m.id, m.created_at, ts_rank(m.words, %(words)s::tsquery, 1) AS rank FROM gp_memory m
+WHERE {wanted} AND {readable} AND m.words @@ %(words)s::tsquery
+ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s
+
+-- recall -- The best of the newest memories that a thread reads with any of these words. Where a word is common, those of a
+-- place are found in their order without reading all that have it. The three places that may have very many are
+-- written out: of a joined place the planner would take each to have a share of all memories.
 WITH {places}
-SELECT {columns}, ts_rank(m.words, %(words)s::tsquery, 1) AS rank FROM (
-  SELECT n.id FROM places p CROSS JOIN LATERAL (
-    SELECT m.id, m.created_at FROM gp_memory m
-    WHERE {readable} AND m.words @@ %(words)s::tsquery
-    ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s) n
-  ORDER BY n.created_at DESC, n.id DESC LIMIT %(hits)s) n
+SELECT {columns}, n.rank FROM (
+  SELECT n.id, n.rank FROM (
+    SELECT n.* FROM (
+      SELECT n.* FROM (SELECT * FROM places p WHERE p.scope = 'thread') p CROSS JOIN LATERAL ({worded}) n
+      UNION ALL
+      SELECT n.* FROM (VALUES ('agent', %(agent)s::text, 'infinity'::timestamptz)) p (scope, owner, until)
+      CROSS JOIN LATERAL ({worded}) n
+      UNION ALL
+      SELECT n.* FROM (VALUES ('person', %(person)s::text, 'infinity'::timestamptz)) p (scope, owner, until)
+      CROSS JOIN LATERAL ({worded}) n
+      UNION ALL
+      SELECT n.* FROM (VALUES ('workspace', '', 'infinity'::timestamptz)) p (scope, owner, until)
+      CROSS JOIN LATERAL ({worded}) n) n
+    ORDER BY n.created_at DESC, n.id DESC LIMIT %(hits)s) n
+  ORDER BY n.rank DESC, n.created_at DESC, n.id DESC LIMIT %(limit)s) n
 JOIN gp_memory m ON m.id = n.id
-ORDER BY rank DESC, m.created_at DESC, m.id DESC LIMIT %(limit)s
+ORDER BY n.rank DESC, m.created_at DESC, m.id DESC
 
 -- recall_newest -- The newest memories that a thread reads.
 WITH {places}
