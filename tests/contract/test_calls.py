@@ -414,6 +414,7 @@ def walk(client: Any, path: str, query: str, arrive: Callable[[], None]) -> list
     raise AssertionError("the list never ends")
 
 
+@pytest.mark.slow
 def test_pages_neither_double_nor_miss_a_row(world: World) -> None:
     """Lists newest first never show what came after the first page; those oldest first do."""
     cast, client = world.cast, world.cast.client("auditor")

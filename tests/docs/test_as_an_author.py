@@ -91,6 +91,7 @@ def run(script: str, folder: Path, *command: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 def test_a_node_may_run_an_event_loop_where_there_are_no_settings(tmp_path: Path) -> None:
     result = run(LOOP, tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr

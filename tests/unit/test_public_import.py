@@ -46,6 +46,7 @@ def test_it_brings_what_a_graph_is_declared_with_and_nothing_else() -> None:
     assert result["peak"] <= KILOBYTES_MAX
 
 
+@pytest.mark.slow
 def test_what_works_on_threads_brings_no_client_of_valkey() -> None:
     result = cost("from gatepost import Context")
     assert not {"celery", "kombu", "opentelemetry", "redis"} & {*result["packages"]}

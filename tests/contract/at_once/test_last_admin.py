@@ -80,6 +80,7 @@ def attempt(change: Callable[[], Any]) -> Exception | None:
     return None
 
 
+@pytest.mark.slow
 def test_the_second_of_two_admins_who_let_each_other_go_is_refused(real_db: str) -> None:
     for names in product(WAYS, repeat=2):
         office = make_office(2)

@@ -169,6 +169,7 @@ def test_a_person_counts_once_whatever_they_act_through(people: Cast) -> None:
     assert (now.status, now.outcome) == ("settled", "approve")
 
 
+@pytest.mark.slow
 def test_the_gate_itself_knows_the_person_behind_a_hook(people: Cast) -> None:
     """Also past the entry point: what counts is what stands before the slash."""
     row = open_request(people)

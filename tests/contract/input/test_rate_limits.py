@@ -70,6 +70,7 @@ def refused(answer: Any) -> None:
     assert 1 <= int(answer.headers["Retry-After"]) <= rate_limits.MINUTE
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("who", ["a member", "a stranger"])
 def test_the_second_call_of_an_address_is_one_too_many(cast: Cast, who: str) -> None:

@@ -24,7 +24,11 @@ from dashboard.configuration import storage as configuration
 from tests.support import buckets
 from tests.support.buckets import BUCKET, FaultyServer
 
-pytestmark = [pytest.mark.requirement("E04"), pytest.mark.requirement("B17")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.requirement("E04"),
+    pytest.mark.requirement("B17"),
+]
 
 LONG = os.urandom(3_000_000)
 PATH = "artifacts/here/" + "a" * 64

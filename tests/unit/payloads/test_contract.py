@@ -162,6 +162,7 @@ def test_a_checkpoint_without_its_content_is_corrupt_and_the_one_before_is_used(
     assert agents.calls == [*calls, "print_book"], "nothing recorded was called again"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["altered", "grown", "lost"])
 @pytest.mark.parametrize("kind", STORES[1:])
 def test_verifying_names_the_event_that_leads_to_a_spoilt_content(

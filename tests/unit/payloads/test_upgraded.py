@@ -67,6 +67,7 @@ def second_of(storage: Storage) -> Graph:
     return graph
 
 
+@pytest.mark.slow
 def test_a_large_value_gets_a_new_name_and_lies_there_once(
     storage: Storage, tmp_path: Path
 ) -> None:

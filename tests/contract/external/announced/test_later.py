@@ -41,6 +41,7 @@ def bare(agent: Agent) -> Agent:
     return agent
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E02")
 @pytest.mark.parametrize("kind", ["activity", "effect"])
 def test_a_program_announces_its_tools_with_the_lease(bare: Agent, kind: str) -> None:

@@ -84,6 +84,7 @@ def value_by_rules(moves: str, depth: int) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_a_decided_game_is_found_and_never_made_up(seed: int) -> None:
     game, depth = played(seed), 3

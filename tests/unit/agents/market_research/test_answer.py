@@ -36,6 +36,7 @@ def markdown(thread: Played) -> str:
     return thread.file(thread.state["report"]["markdown"]).decode()
 
 
+@pytest.mark.slow
 def test_a_model_answers_from_the_figures_and_strange_ones_are_named() -> None:
     requests: list[Request] = []
 

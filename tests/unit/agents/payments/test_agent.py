@@ -261,6 +261,7 @@ def test_errors_of_the_bank_say_what_a_retry_needs(bank: Bank) -> None:
         client._call(bank.url, "POST", "/pay", {}, {"Idempotency-Key": "k"}, 0.2)
 
 
+@pytest.mark.slow
 def test_without_a_bank_the_step_fails_in_plain_words_and_a_retry_goes_on(
     bank: Bank, settings: Any
 ) -> None:

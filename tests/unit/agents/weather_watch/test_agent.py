@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 
+import pytest
+
 from gatepost_agents.market_research.input.datasets import dataset_path
 from gatepost_agents.weather_watch.agent import STEPS, graph
 from gatepost_agents.weather_watch.days import AIRPORTS, DAYS, EXTREMES, broken, extremes_of
 from workers.testing.harness import Harness
 
 
+@pytest.mark.slow
 def test_records_of_the_first_days_are_those_of_the_table() -> None:
     days = 3
     thread = Harness(graph).play({"pause": 0, "at_most": days * len(AIRPORTS)})

@@ -113,6 +113,7 @@ def test_what_comes_too_fast_or_is_not_recorded_is_refused_and_nothing_is_lost(
     assert heard(other) == list(range(1, heard(other)[-1] + 1))
 
 
+@pytest.mark.slow
 def test_an_acknowledged_utterance_outlives_a_kill(tmp_path: Path, settings: Any) -> None:
     """kill -9 in the middle of many appends: all that was acknowledged is there, in order."""
     places = folders(tmp_path)
@@ -142,6 +143,7 @@ def test_an_acknowledged_utterance_outlives_a_kill(tmp_path: Path, settings: Any
         server.stop()
 
 
+@pytest.mark.slow
 def test_an_append_takes_little_more_than_a_flush(
     hot_store: redis.Redis, record_property: Any
 ) -> None:

@@ -93,6 +93,7 @@ def summary(thread: UUID) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["custom", "plain inserts"])
 def test_honest_values_survive_a_dump_and_its_restore(
     real_db: str, tmp_path: Path, how: str

@@ -37,6 +37,7 @@ def test_rows_come_as_texts_in_their_order() -> None:
     assert len(taken(SERIES, 3_000)) == 3_000
 
 
+@pytest.mark.slow
 def test_the_first_row_is_taken_before_the_last_is_made() -> None:
     seen: list[float] = []
     slow = "SELECT repeat('x', 9000), pg_sleep(0.3) FROM generate_series(1, 5)"

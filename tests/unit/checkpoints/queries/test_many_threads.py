@@ -113,6 +113,7 @@ def test_a_page_in_the_middle_reads_as_many_threads_as_it_has(workspace: UUID) -
             )
 
 
+@pytest.mark.slow
 def test_the_mark_of_a_board_reads_no_more_than_it_shows(workspace: UUID) -> None:
     rows("SET LOCAL session_replication_role = replica")
     rows("UPDATE gp_thread SET status = 'paused' WHERE status = 'succeeded'")

@@ -64,6 +64,7 @@ def test_of_two_approvals_at_once_one_carries_the_operation_out(cast: Cast) -> N
         assert kinds.count("state.edited") == kinds.count("operation.done") == 1
 
 
+@pytest.mark.slow
 def test_carrying_out_again_and_again_does_it_once(cast: Cast) -> None:
     """Whatever calls it: one row per approval stands between them."""
     policies.make(cast.workspace, Draft("Two", "operation == 'fork'"), actor="user:9")

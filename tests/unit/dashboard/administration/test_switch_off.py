@@ -86,6 +86,7 @@ def test_what_is_set_while_it_is_switched_off_stays(cast: Cast, setting: Setting
     assert chain.verify_workspace(cast.workspace).intact
 
 
+@pytest.mark.slow
 @pytest.mark.hazard
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_set_and_switched_off_at_once_nothing_is_lost(cast: Cast, setting: Setting) -> None:

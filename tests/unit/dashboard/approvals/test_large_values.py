@@ -60,6 +60,7 @@ def test_no_page_about_it_is_large(cast: Cast, request_with: Any) -> None:
     assert large == {}
 
 
+@pytest.mark.slow
 def test_the_whole_is_one_click_away_and_says_how_much_is_left_out(
     cast: Cast, request_with: Any
 ) -> None:
@@ -71,6 +72,7 @@ def test_the_whole_is_one_click_away_and_says_how_much_is_left_out(
     assert client.get(link).json()["args"]["note"] == PICTURE
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F15")
 def test_a_long_text_is_fetched_when_it_is_unfolded(cast: Cast, request_with: Any) -> None:
     row = request_with(PICTURE)
@@ -132,6 +134,7 @@ def test_large_arguments_are_not_offered_for_an_edit(cast: Cast, request_with: A
     assert 'data-decide="edit"' in page
 
 
+@pytest.mark.slow
 def test_a_text_that_only_an_unread_output_can_hold_is_not_called_the_agents_own(
     cast: Cast, request_with: Any
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_hundred_lines_are_a_light_page(cast: Cast, shape: str) -> None:
     check(page(cast, SHAPES[shape]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["alike", "deeper", "by key"])
 def test_so_they_are_beside_the_same_and_beside_other_ones(cast: Cast, shape: str) -> None:
     html = page(cast, SHAPES[shape], SHAPES[shape])

@@ -140,6 +140,7 @@ def add_children(many: Many, n: int) -> None:
     rows("ANALYZE gp_thread")
 
 
+@pytest.mark.slow
 def test_an_index_knows_what_the_board_shows_first(many: Many) -> None:
     add_children(many, 30_000)
     workspace = many.fleet.workspace

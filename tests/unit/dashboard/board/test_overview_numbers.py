@@ -188,6 +188,7 @@ def test_a_name_is_one_term_whatever_it_holds(name: str) -> None:
     assert (one.name, one.values) == ("agent", (name,))
 
 
+@pytest.mark.slow
 def test_budgets_are_what_is_spent_this_month(cast: Cast) -> None:
     fill(cast, threads=200)
     for scope, name in (("workspace", ""), ("agent", "agent-2"), ("team", "team-1")):

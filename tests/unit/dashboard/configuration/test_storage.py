@@ -126,6 +126,7 @@ print(default_storage.bucket_name, default_storage.location, default_storage.sec
 """
 
 
+@pytest.mark.slow
 def test_the_environment_alone_chooses(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("hush-hush-of-files\n")

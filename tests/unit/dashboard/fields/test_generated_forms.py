@@ -31,6 +31,7 @@ def exact(value: Any) -> str:
     return "left out" if value is fields.ABSENT else f"{type(value).__name__} {json.dumps(value)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", BLOCKS)
 def test_an_untouched_form_changes_nothing(seeds: range) -> None:
     for seed in seeds:
@@ -61,6 +62,7 @@ def test_an_untouched_answer_holds_only_what_the_person_saw(seeds: range) -> Non
                 assert (name in problems) == (name in schema["required"]), (seed, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", BLOCKS)
 def test_a_cleared_input_is_what_the_form_says_it_is(seeds: range) -> None:
     for seed in seeds:

@@ -58,6 +58,7 @@ def test_pushes_come_within_milliseconds(live: LiveThread, record_property: Any)
     assert statistics.median(took) < 250
 
 
+@pytest.mark.slow
 def test_board_inbox_and_request_follow_too(live: LiveThread) -> None:
     row = scene.waiting(live.cast.workspace, live.agent)
     topics = {

@@ -67,6 +67,7 @@ def test_signing_out_closes_the_socket(live: LiveThread) -> None:
         assert page.closed(seconds=RECHECK + LATE) == (4401, "You are signed out.")
 
 
+@pytest.mark.slow
 def test_losing_the_last_role_closes_the_socket(live: LiveThread) -> None:
     with live.follow("admin") as page, live.follow("auditor") as other:
         page.frame(), other.frame()

@@ -42,6 +42,7 @@ def test_progress_goes_straight_through(live: LiveThread) -> None:
     assert 50 < ttl <= 60
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E09")
 def test_what_a_model_has_said_so_far_goes_straight_through(live: LiveThread) -> None:
     def push_tokens(text: str) -> None:

@@ -121,6 +121,7 @@ def test_requests_are_counted_by_kind_and_not_by_address(cast: Cast) -> None:
     assert "BREW" not in text
 
 
+@pytest.mark.slow
 def test_how_far_readers_across_threads_stay_behind(real_db: str, client: Client) -> None:
     """Somebody's open transaction, under another login, holds back what was committed since."""
     at = connection.settings_dict

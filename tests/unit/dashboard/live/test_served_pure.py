@@ -159,6 +159,7 @@ async def test_a_lost_hint_costs_one_poll(bench: Bench) -> None:
     assert len(bench.floor.looks) == looks
 
 
+@pytest.mark.slow
 async def test_a_failing_look_is_tried_again(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -268,6 +269,7 @@ async def test_who_comes_back_during_a_look_is_not_forgotten(bench: Bench) -> No
     assert page.frames()[-1]["regions"] == {"thread-head": "thread-head two for operator"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 async def test_every_page_ends_with_the_newest_whatever_comes_and_goes(
     bench: Bench, seed: int

@@ -105,6 +105,7 @@ def test_doctor_and_metrics_count_what_waits(
     assert "answered 503" in finding.value
 
 
+@pytest.mark.slow
 def test_a_store_is_filled_and_compared_by_command(
     server: Embeddings, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def test_readyz_without_a_database(
     assert isinstance(watch._pending[health.database].exception(timeout=0), OperationalError)
 
 
+@pytest.mark.slow
 def test_a_part_that_hangs_is_down_and_is_not_asked_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -440,6 +440,7 @@ def test_many_at_once_do_not_wait_for_the_note(real_db: str) -> None:
 # --- documentation --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_schema_names_both_ways_in_and_the_scope_needed(cast: Cast) -> None:
     payload = json.loads(cast.client("operator").get("/api/schema/?format=json").content)
     schemes = payload["components"]["securitySchemes"]

@@ -183,6 +183,7 @@ def test_names_are_alike_in_any_case_of_any_script(cast: Cast) -> None:
         person_name("\u202eold")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("API", "SCIM"), ("single sign-on", "command"), ("API", "API")])
 def test_two_who_come_at_once_with_one_name_get_one_account(
     real_db: str, pair: tuple[str, str]

@@ -81,6 +81,7 @@ def test_rows_of_another_workspace_are_not_there(filled: Filled, root: Client, w
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["viewer", "operator", "manager"])
 def test_others_are_told_why_not(filled: Filled, who: str) -> None:
     for path in ("/admin/", "/admin/checkpoints/event/", "/admin/auth/user/add/"):

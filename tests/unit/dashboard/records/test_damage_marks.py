@@ -167,6 +167,7 @@ def test_search_marks_each_damaged_row(
     assert rows(news) == [(1,)]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("D04")
 def test_report_and_capsule_name_the_damage(
     damaged: tuple[Any, int, int], cast: Cast, tmp_path: Path

@@ -61,6 +61,7 @@ def of_command(texts: dict[str, str]) -> set[tuple[str, str]]:
     return {(row["thread"], str(row["seq"])) for row in results}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_filter_finds_the_same_everywhere(
     cast: Cast, examples: dict[str, str], name: str

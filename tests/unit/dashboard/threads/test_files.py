@@ -72,6 +72,7 @@ def test_a_file_is_added_listed_and_read(cast: Cast) -> None:
     viewer.add("a.txt", text="x", status=403)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raw", [b"", b"plain", "äöü€🙂".encode() * 50, bytes(range(256)) * 3, b"\xff\xfe" * 40, b"a\0b"]
 )

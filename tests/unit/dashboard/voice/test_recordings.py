@@ -69,6 +69,7 @@ def record(talker: Talker, number: int, *chunks: bytes, text: str = "") -> dict[
     return talker.say(number, text)
 
 
+@pytest.mark.slow
 def test_a_recording_is_heard_kept_and_named_by_its_event(
     talker: Talker, served: tuple[Server, Cast], speech: Speech, request: Any
 ) -> None:

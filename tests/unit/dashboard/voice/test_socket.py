@@ -64,6 +64,7 @@ def voice(served: tuple[Server, Cast], hot_store: redis.Redis) -> Voice:
     return Voice(*served)
 
 
+@pytest.mark.slow
 def test_an_utterance_is_buffered_recorded_and_played_back(voice: Voice) -> None:
     with voice.talk("greeting") as one:
         assert one.join()["next"] == 1

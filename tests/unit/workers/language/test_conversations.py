@@ -123,6 +123,7 @@ def test_an_agent_may_choose_to_fail_and_a_person_to_start_anew(
     assert inputs(server)[-1][1:] == ["Who was Ada?", "A mathematician.", "And Charles?"]
 
 
+@pytest.mark.slow
 def test_a_fork_goes_on_after_the_answer_that_stood_there(
     bench: Bench, server: ModelServer
 ) -> None:

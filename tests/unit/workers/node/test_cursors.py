@@ -252,6 +252,7 @@ def test_progress_forgives_crashes_only_where_it_got_further(items: EITHER) -> N
     assert items.intact(thread)
 
 
+@pytest.mark.slow
 def test_lost_at_any_write_no_item_is_fetched_again() -> None:
     writes = 0
     for n in range(1, 40):

@@ -124,6 +124,7 @@ def test_a_policy_that_blocks_comes_before_one_that_allows(bench: Bench, there: 
     assert there.hits.total() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "inside",
     [
@@ -205,6 +206,7 @@ def test_what_may_pass_is_tried_again(bench: Bench, there: Site) -> None:
     assert there.hits["/"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raw", "kind", "text"),
     [

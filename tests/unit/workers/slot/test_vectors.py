@@ -137,6 +137,7 @@ def test_a_corrected_memory_is_found_by_its_new_meaning(
     assert recalled(workspace, "vacation") == [new.text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["forgotten", "expired", "erased"])
 def test_the_vector_goes_with_its_memory(
     server: Embeddings, maker: VectorMaker, qdrant: Any, settings: Any, ending: str
@@ -254,6 +255,7 @@ def test_a_late_commit_is_read_by_a_process_that_read_past_it(
 # ---- servers that fail ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "why"),
     [

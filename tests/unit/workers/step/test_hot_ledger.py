@@ -323,6 +323,7 @@ def test_a_row_that_was_refused_leaves_nothing_of_its_batch(
     assert verify_thread(thread).intact
 
 
+@pytest.mark.slow
 def test_drains_at_the_same_time_write_each_step_once(bench: Bench) -> None:
     thread = bench.start(until=2_000)
     worked(bench, taken(thread), until=1_200)
@@ -363,6 +364,7 @@ def test_a_cancelled_thread_has_all_that_was_acknowledged_and_nothing_after(benc
     assert streams.lag_of([thread])[thread].entries == 0
 
 
+@pytest.mark.slow
 def test_a_change_that_comes_to_nothing_costs_the_worker_nothing(
     bench: Bench, appended: list[int]
 ) -> None:
@@ -412,6 +414,7 @@ def test_a_pause_is_seen_between_two_steps(bench: Bench) -> None:
     assert bench.state(thread)["n"] == row.step
 
 
+@pytest.mark.slow
 def test_what_the_hot_store_has_lost_is_named_and_nothing_follows_from_it(
     bench: Bench, hot_store: redis.Redis
 ) -> None:

@@ -72,6 +72,7 @@ def test_whatever_people_do_each_log_fits_its_hashes(db: None, tmp_path: Path, s
     assert all(bench.intact(thread) for thread in threads)
 
 
+@pytest.mark.slow
 def test_chance_leads_to_much(db: None, tmp_path: Path) -> None:
     """The plays above are no empty ones."""
     messages, bench = [], bench_of(samples)

@@ -130,6 +130,7 @@ def played(graph: Graph, tape: Path) -> Played:
     return Harness(graph, tools={"look_up": lambda *_: "never"}).play(tape=tape, decide="approve")
 
 
+@pytest.mark.slow
 def test_other_code_is_told_what_it_asks_otherwise(
     bench: Bench, lived: UUID, tmp_path: Path
 ) -> None:

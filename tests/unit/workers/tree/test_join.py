@@ -147,6 +147,7 @@ def test_time_is_over_with_what_is_there(fleet: Fleet) -> None:
         assert cursor.fetchone()[0] == 0
 
 
+@pytest.mark.slow
 def test_the_sweep_delivers_what_nobody_else_does(fleet: Fleet) -> None:
     lead = fleet.start("lead", files=["a", "b"], within=0.4, failures="list")
     fleet.work_on(lead)

@@ -208,6 +208,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES, VALUES, WORDS | st.text(max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_any_json_is_compared_and_a_mark_leads_to_the_value(

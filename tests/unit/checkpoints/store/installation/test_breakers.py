@@ -256,6 +256,7 @@ SELECTIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

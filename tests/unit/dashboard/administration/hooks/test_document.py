@@ -77,6 +77,7 @@ def test_what_it_answers_is_what_the_document_says(
     assert "415" not in described
 
 
+@pytest.mark.slow
 def test_the_document_names_the_verdicts_of_an_interrupt(cast: Cast) -> None:
     schemas = schema_of(cast)["components"]["schemas"]
     for name, member in (

@@ -115,6 +115,7 @@ def test_a_long_past_comes_whole_in_order_and_by_kind(live: LiveThread) -> None:
     assert kinds == {"thread.resumed"}
 
 
+@pytest.mark.slow
 def test_a_stream_ends_when_its_token_is_revoked(live: LiveThread) -> None:
     caller = Caller(live)
     with caller.stream() as stream:
@@ -200,6 +201,7 @@ def test_an_unchanged_thread_is_304(live: LiveThread) -> None:
     assert other.headers["ETag"] != tag
 
 
+@pytest.mark.slow
 def test_what_cannot_be_followed_is_refused_before_the_stream_begins(live: LiveThread) -> None:
     caller = Caller(live)
     stream = {"Accept": "text/event-stream"}

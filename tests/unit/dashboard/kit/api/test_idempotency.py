@@ -330,6 +330,7 @@ def test_every_view_that_changes_names_its_right() -> None:
         assert not any(hasattr(view, other) for view in views([*urlpatterns]))
 
 
+@pytest.mark.slow
 def test_the_schema_names_the_header_on_every_change(operator: Client) -> None:
     payload = json.loads(operator.get("/api/schema/?format=json").content)
     seen = 0

@@ -45,6 +45,7 @@ def test_a_bucket_that_works_is_ok_and_nothing_stays_there(server: FaultyServer)
     assert [c.part for c in CHECKS if c.name == "file storage"] == ["reachable", "unsafe"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of", "done"),
     [("^PUT", "written"), ("^GET .*probe", "read"), ("list-type", "listed"), ("^DEL", "deleted")],
@@ -58,6 +59,7 @@ def test_each_thing_that_cannot_be_done_is_named(server: FaultyServer, of: str, 
     assert "GATEPOST_STORAGE" in one.do
 
 
+@pytest.mark.slow
 def test_wrong_bytes_and_no_bucket(server: FaultyServer) -> None:
     with chosen(server.url):
         server.fail("wrong", "^GET .*probe")

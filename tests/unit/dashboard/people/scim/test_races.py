@@ -79,6 +79,7 @@ def test_two_who_join_one_group_are_both_in(token: str, overtaken: Any) -> None:
     assert roles(ada) == roles(bob) == {("default", "operator")}
 
 
+@pytest.mark.slow
 def test_who_leaves_one_group_and_joins_another_has_the_roles_of_the_other(
     token: str, overtaken: Any
 ) -> None:

@@ -206,6 +206,7 @@ def test_it_breaks_off_where_a_request_is_erased_meanwhile(cast: Cast) -> None:
 # --- which rows enter -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A38")
 @pytest.mark.parametrize("kind", ["notable", "approval,decision", "all"])
 def test_the_rows_are_those_of_the_begin(

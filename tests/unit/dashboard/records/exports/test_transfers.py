@@ -95,6 +95,7 @@ def logged(cast: Cast) -> list[str]:
 PLACES = pytest.mark.parametrize("path", ["/api/v1/records/export/", "/admin/search/export/"])
 
 
+@pytest.mark.slow
 @PLACES
 @pytest.mark.requirement("A38")
 async def test_it_comes_whole_and_in_many_pieces(cast: Cast, tmp_path: Path, path: str) -> None:

@@ -385,6 +385,7 @@ def test_browser_and_api_give_the_file_of_the_command(
     assert "Download capsule" not in cast.client("viewer").get(f"/threads/{thread}/").text
 
 
+@pytest.mark.slow
 def test_a_large_file_goes_out_and_in_without_memory(cast: Cast, tmp_path: Path) -> None:
     """64 MiB within 16 MiB; a gigabyte through the web server is in tests/faults."""
     block = bytes(range(256)) * 4096

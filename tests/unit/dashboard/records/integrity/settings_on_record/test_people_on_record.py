@@ -33,6 +33,7 @@ def test_a_superuser_out_of_nowhere_is_found(settled: Cast) -> None:
     assert "The user 'ghost' has rights, and no event records them." in broken()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unguarded")
 @pytest.mark.parametrize("at_once", [1, 3, 1_000])
 def test_several_users_out_of_nowhere_are_all_named(
@@ -112,6 +113,7 @@ def test_teams_are_on_record_whoever_changes_them(settled: Cast) -> None:
     assert "the user 'manager' was altered past the log: teams" in broken()
 
 
+@pytest.mark.slow
 def test_a_hash_renewed_at_sign_in_is_on_record(settled: Cast, settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["dashboard.identity.passwords.BoundedHasher"]
     user = settled.users["operator"]

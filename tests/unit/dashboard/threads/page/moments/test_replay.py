@@ -114,6 +114,7 @@ def test_a_checkpoint_far_back_is_shown_among_its_neighbours(
     assert 'class="standing"' not in html
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A23")
 def test_older_save_points_are_a_page_back_also_in_the_past(cast: Cast) -> None:
     driver = drive(make_thread(workspace=cast.workspace, agent=make_agent()))
