@@ -40,7 +40,7 @@ ELSEWHERE = {
     "audit": ("tests/docs/test_howto_audit.py", 11),
     "backup": ("tests/faults/servers/test_backup.py", 2),
     "costs": ("tests/docs/test_howtos_performed.py", 2),
-    "deploy": ("tests/house/deploy/test_units.py", 10),
+    "deploy": ("tests/house/deploy/test_units.py", 12),
     "erasure": ("tests/docs/test_howtos_performed.py", 4),
     "external-agents": ("tests/contract/test_howto_api.py", 19),
     "from-zero": ("tests/faults/services/test_from_zero.py", 7),
