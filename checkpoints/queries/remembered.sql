@@ -60,7 +60,7 @@ m.workspace_id = %(workspace)s::uuid AND m.scope = p.scope AND m.owner = p.owner
   AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
 
 -- worded -- Of a place the newest memories with any of these words.
-SELECT m.id, m.created_at, ts_rank(m.words, %(words)s::tsquery, 1) AS rank FROM gp_memory m
+SELECT m.id, m.created_at, m.words FROM gp_memory m
 WHERE {wanted} AND {readable} AND m.words @@ %(words)s::tsquery
 ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s
 
@@ -69,7 +69,7 @@ ORDER BY m.created_at DESC, m.id DESC LIMIT %(hits)s
 -- written out: of a joined place the planner would take each to have a share of all memories.
 WITH {places}
 SELECT {columns}, n.rank FROM (
-  SELECT n.id, n.rank FROM (
+  SELECT n.id, ts_rank(n.words, %(words)s::tsquery, 1) AS rank FROM (
     SELECT n.* FROM (
       SELECT n.* FROM (SELECT * FROM places p WHERE p.scope = 'thread') p CROSS JOIN LATERAL ({worded}) n
       UNION ALL
@@ -82,7 +82,7 @@ SELECT {columns}, n.rank FROM (
       SELECT n.* FROM (VALUES ('workspace', '', 'infinity'::timestamptz)) p (scope, owner, until)
       CROSS JOIN LATERAL ({worded}) n) n
     ORDER BY n.created_at DESC, n.id DESC LIMIT %(hits)s) n
-  ORDER BY n.rank DESC, n.created_at DESC, n.id DESC LIMIT %(limit)s) n
+  ORDER BY rank DESC, n.created_at DESC, n.id DESC LIMIT %(limit)s) n
 JOIN gp_memory m ON m.id = n.id
 ORDER BY n.rank DESC, m.created_at DESC, m.id DESC
 
