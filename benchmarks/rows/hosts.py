@@ -1,4 +1,4 @@
-"""Row 25: four hosts of 8 slots against one, with steps that wait 100 ms for a model.
+"""Row 25: four hosts of 8 slots against one, with steps that wait 100 ms for a model; neighbours.
 
 The hosts are workers with data folders of their own; they share PostgreSQL and Valkey. The model is
 a server on this machine that sleeps and answers, so that slots are the limit and not its cores;
@@ -7,13 +7,10 @@ printed beside the ratio is what the slots allow and what the processor did mean
 
 from __future__ import annotations
 
-import json
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest.mock import patch
 from uuid import UUID
 
@@ -24,10 +21,11 @@ from ..agents.model_calls import SERVER
 from ..ground import clear, median, start
 from ..report import Measured, tidy
 from ..servers import Bench
+from . import neighbours
 from .cpu_time import CpuTime
+from .sleeping_model import WAIT, model
 
 HOSTS, SLOTS, ROUNDS = 4, 8, 3
-WAIT = 0.1  # seconds that the model takes
 SECONDS, SETTLED = 8.0, 3.0  # that are counted, and before them
 ENDLESS = 100_000  # steps of a thread
 AGENT = "benchmarks.agents.model_calls"
@@ -42,38 +40,6 @@ _STEPS = """
 SELECT count(*), extract(epoch FROM clock_timestamp())::float8 FROM gp_event
 WHERE thread_id = ANY(%s::uuid[]) AND kind = 'checkpoint.committed'
 """
-
-
-@contextmanager
-def model() -> Iterator[str]:
-    """The address of a server that answers after WAIT."""
-    body = json.dumps({"text": "An answer.", "tokens_in": 4, "tokens_out": 3}).encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            return
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            time.sleep(WAIT)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 128
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def cores_used() -> tuple[float, float]:
@@ -116,11 +82,12 @@ def measure(bench: Bench, scale: float) -> Measured:
         }
         for hosts in rates
     }
+    beside = neighbours.measure(bench, scale)
     return Measured(
-        {"hosts": four / one},
-        baselines={"hosts": one},
-        ratios={"hosts": four / one},
-        details={"hosts": figures, "load": tidy(os.getloadavg()[0])},
+        {"hosts": four / one, **beside.values},
+        baselines={"hosts": one, **beside.baselines},
+        ratios={"hosts": four / one, **beside.values},
+        details={"hosts": figures, **beside.details, "load": tidy(os.getloadavg()[0])},
     )
 
 

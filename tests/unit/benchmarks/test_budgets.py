@@ -108,7 +108,7 @@ STATED = {
         "p95 <= 50 ms": ("recall_p95_ms", 50),
         ">= 2,000 events/s": ("indexed", 2_000),
     },
-    25: {">= 3x": ("hosts", 3)},
+    25: {">= 3x": ("hosts", 3), "<= 1.2x": ("neighbour", 1.2)},
 }
 
 
