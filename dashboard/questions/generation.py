@@ -244,7 +244,7 @@ def _is_supported(question: ParsedQuestion, one: _Sentence, texts: Sequence[str]
         return False
     text = texts[one.source - 1]
     own = {stem(word) for word in written(one.text) if word.casefold() not in IGNORED}
-    if not own & set(question.words) or not own <= all_stems(text):
+    if not own & set(question.words) or not own <= _words_of(text, one.text):
         return False
     clauses = [part for line in text.splitlines() for part in clauses_of(line)]
     shared = [len(own & all_stems(clause)) for clause in clauses]
@@ -253,3 +253,15 @@ def _is_supported(question: ParsedQuestion, one: _Sentence, texts: Sequence[str]
         is_negated(clause) == is_negated(one.text) and is_possible(clause) == is_possible(one.text)
         for clause in closest
     )
+
+
+def _words_of(text: str, said: str) -> frozenset[str]:
+    """The words of a passage that a sentence may use.
+
+    Of the time in its first line the date and the hour as a whole: parts of them would support any
+    small number.
+    """
+    head, _, body = text.partition("\n")
+    time, _, names = head.partition(", ")
+    whole = " ".join(part for part in time.split() if part in said)
+    return all_stems(f"{whole} {names}\n{body}")

@@ -126,6 +126,22 @@ def test_a_sentence_without_a_source_is_struck_out(
     assert result["fallback"] == "No sentence of the model had a source in the record."
 
 
+def test_the_time_of_an_event_supports_no_other_number(cast: Cast, settings: Any) -> None:
+    """Neither its year nor its month, day, hour or minute are a number of anything else."""
+    record(cast, HARBOUR)
+    ((at,),) = rows(
+        "SELECT to_char(max(at) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') FROM gp_event "
+        "WHERE data::text LIKE '%%12 cranes%%'"
+    )
+    numbers = sorted({*re.findall(r"[0-9]+", at)} - {"12"})
+    wrong = [f"The harbour of Kiel has {n} cranes." for n in numbers]
+    right = f"On {at.split()[0]} the harbour of Kiel has 12 cranes."
+    with answering(settings, say(*((text, 1) for text in wrong), (right, 1))):
+        result = generated(cast, QUESTION)
+    assert result["struck"] == wrong
+    assert [s["text"] for s in result["sentences"]] == [right]
+
+
 def test_what_was_proposed_does_not_become_what_was_done(cast: Cast, settings: Any) -> None:
     work = scene.lease(scene.start(cast.workspace, scene.make_agent("research")))
     tell(work, "The ferry to Oslo was not paid.", "The ferry to Bergen was paid: 70 EUR.")
