@@ -113,6 +113,11 @@ def clauses_of(text: str) -> list[str]:
     return [part for part in _CLAUSE.split(text) if part.strip()]
 
 
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text, a line without a stop among them."""
+    return [part for part in _END.split(text) if part.strip()]
+
+
 def around(passage: Passage) -> frozenset[str]:
     """The words of what an event belongs to, as they are compared."""
     # The verb alone: that there was a request for approval does not say that somebody approved.
@@ -123,7 +128,7 @@ def around(passage: Passage) -> frozenset[str]:
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences and lines of a text that have at least three words."""
-    for sentence in _END.split(text):
+    for sentence in sentences_of(text):
         line = _MARKS.sub("", sentence)
         if len(line.split()) >= 3:
             yield line[:SENTENCE_MAX]

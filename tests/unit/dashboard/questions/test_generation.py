@@ -99,6 +99,7 @@ def test_no_more_than_eight_events_are_sent(cast: Cast, model: ModelServer) -> N
     [
         ("The harbour of Kiel has 13 cranes.", 1),  # another number
         ("The harbour of Kiel has 12 cranes and 4 ferries.", 1),  # more than the passage says
+        ("The harbour of Kiel has 12 thoughts.", 1),  # a word of the kind of its event
         ("The harbour of Kiel has no 12 cranes.", 1),  # the contrary
         ("The harbour of Kiel would have 12 cranes.", 1),  # what may be
         ("The harbour of Kiel has 12 cranes.", 2),  # a passage that does not say it
@@ -140,6 +141,27 @@ def test_the_time_of_an_event_supports_no_other_number(cast: Cast, settings: Any
         result = generated(cast, QUESTION)
     assert result["struck"] == wrong
     assert [s["text"] for s in result["sentences"]] == [right]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The harbour of Kiel has 40 cranes.",
+        "The harbour of Rostock has 12 cranes.",
+        "The ferry to Oslo was paid.",
+        "The ferry to Bergen was booked.",
+    ],
+)
+def test_words_of_two_sentences_make_no_third(cast: Cast, settings: Any, text: str) -> None:
+    record(
+        cast,
+        "The harbour of Kiel has 12 cranes. The harbour of Rostock has 40 cranes. "
+        "The ferry to Oslo was booked. The ferry to Bergen was paid.",
+    )
+    with answering(settings, say((text, 1), ("The ferry to Bergen was paid.", 1), (HARBOUR, 1))):
+        result = generated(cast, "Which ferry and how many cranes has the harbour of Kiel?")
+    assert result["struck"] == [text], result
+    assert len(result["sentences"]) == 2
 
 
 def test_what_was_proposed_does_not_become_what_was_done(cast: Cast, settings: Any) -> None:
