@@ -39,7 +39,7 @@ LOCKS = {
     "requirements-dev.lock": Lock(
         (PROJECT, AGENTS),
         groups=("test", "lint"),
-        extras=("server", "models", "mcp", "sso", "s3", "memory"),
+        extras=("server", "models", "mcp", "sso", "s3", "memory", "milvus"),
         beside=("requirements.lock", "agents/requirements.lock"),
     ),
 }

@@ -1,7 +1,7 @@
 """The store that the settings name, opened once in a process, and its searches.
 
 GATEPOST_EMBEDDINGS names the model; without one there are no vectors. GATEPOST_VECTORS names the
-store: "" is this process, `qdrant:URL` a server of Qdrant, with the key in GATEPOST_VECTORS_KEY.
+store: "" is this process, `qdrant:URL` and `milvus:URL` servers, their key in GATEPOST_VECTORS_KEY.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.conf import settings
 from checkpoints.queries.remembered import Near
 
 from .feed import Follower
-from .stores import INSTALL, KEY, QDRANT, SETTING, Search, VectorsAway, VectorStore
+from .stores import CLIENTS, KEY, MILVUS, SETTING, Search, VectorsAway, VectorStore, install
 
 
 def address() -> str:
@@ -39,16 +39,26 @@ def nearest(search: Search, *, model: str) -> list[Near]:
 # By process: a client of a network, or a lock, is not to be shared with a fork.
 @lru_cache(maxsize=8)
 def _opened(where: str, model: str, _process: int) -> VectorStore:
+    kind, separator, url = where.partition(":")
+    kind += separator
+    key = getattr(settings, KEY, "")
     try:
         if not where:
             from .in_process import InProcess
 
             return InProcess()
-        from .qdrant import connect
+        if kind == MILVUS:
+            from . import milvus
 
-        return connect(where.removeprefix(QDRANT), model=model, key=getattr(settings, KEY, ""))
+            return milvus.connect(url, model=model, key=key)
+        from . import qdrant
+
+        return qdrant.connect(url, model=model, key=key)
     except ModuleNotFoundError as error:
-        raise VectorsAway(f"{error.name} is not installed: it comes with {INSTALL}") from error
+        _, extra = CLIENTS.get(kind, ("", "memory"))
+        raise VectorsAway(
+            f"{error.name} is not installed: it comes with {install(extra)}"
+        ) from error
 
 
 @lru_cache(maxsize=8)

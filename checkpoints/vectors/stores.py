@@ -8,8 +8,9 @@ from typing import Final, Protocol
 from uuid import UUID
 
 SETTING, KEY = "GATEPOST_VECTORS", "GATEPOST_VECTORS_KEY"
-INSTALL: Final = "the extra: pip install '.[memory]'."
-IN_PROCESS, QDRANT = "process", "qdrant:"
+IN_PROCESS, QDRANT, MILVUS = "process", "qdrant:", "milvus:"
+# The package of each server's client, and the extra that it comes with.
+CLIENTS: Final = {QDRANT: ("qdrant_client", "memory"), MILVUS: ("pymilvus", "milvus")}
 # Bytes of one number of a vector: float32, little endian.
 NUMBER_BYTES: Final = 4
 
@@ -76,6 +77,11 @@ class VectorStore(Protocol):
 
     def clear(self) -> None:
         """Remove all entries."""
+
+
+def install(extra: str = "memory") -> str:
+    """The way to install the packages of a store."""
+    return f"the extra: pip install '.[{extra}]'."
 
 
 def owner_text(scope: str, owner: str) -> str:

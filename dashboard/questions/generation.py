@@ -249,27 +249,29 @@ def _is_supported(question: ParsedQuestion, one: _Sentence, texts: Sequence[str]
         return False
     head, _, body = texts[one.source - 1].partition("\n")
     own -= _words_of_head(head, one.text)
-    return any(own <= all_stems(text) and _says_the_same(text, own, one.text)
-               for text in sentences_of(body))  # fmt: skip
+    return any(
+        own <= all_stems(text) and _says_the_same(text, own, one.text)
+        for text in sentences_of(body)
+    )
 
 
-def _words_of_head(head: str, said: str) -> frozenset[str]:
+def _words_of_head(head: str, sentence: str) -> frozenset[str]:
     """The words of a passage's first line that a sentence may use: when it was, and the agent.
 
-    Of its time the date and the hour as a whole: parts of them would support any small number. What
-    an event is of says nothing of what came of it: a request for approval of no approval.
+    Of its time the date and the hour as a whole: parts of them would support any small number. Its
+    kind, tool and node do not count: a request for approval is no approval.
     """
     time, agent, *_ = head.split(", ")
-    whole = " ".join(part for part in time.split() if part in said)
+    whole = " ".join(part for part in time.split() if part in sentence)
     return all_stems(f"{whole} {agent}")
 
 
-def _says_the_same(text: str, own: Collection[str], said: str) -> bool:
-    """Return whether the part of a text with most of the words affirms or denies as `said` does."""
+def _says_the_same(text: str, own: Collection[str], sentence: str) -> bool:
+    """Return whether the part of a text with most of the words affirms or denies as a sentence."""
     clauses = clauses_of(text)
     shared = [len(all_stems(clause) & set(own)) for clause in clauses]
     closest = [c for c, n in zip(clauses, shared, strict=True) if n == max(shared)]
     return any(
-        is_negated(clause) == is_negated(said) and is_possible(clause) == is_possible(said)
+        is_negated(clause) == is_negated(sentence) and is_possible(clause) == is_possible(sentence)
         for clause in closest
     )

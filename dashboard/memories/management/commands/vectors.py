@@ -54,7 +54,9 @@ class Command(TerminalCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the stores."""
         choice = parser.add_mutually_exclusive_group()
-        choice.add_argument("--fill", metavar="STORE", help="qdrant:URL, or process for a trial")
+        choice.add_argument(
+            "--fill", metavar="STORE", help="qdrant:URL, milvus:URL, or process for a trial"
+        )
         choice.add_argument(
             "--clear", metavar="STORE", help="remove all vectors of this model there"
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
@@ -30,14 +32,35 @@ def _qdrant() -> VectorStore:
     return Qdrant(QdrantClient(":memory:"), model="tiny", address="local", is_local=True)
 
 
-STORES: dict[str, Callable[[], VectorStore]] = {"process": _in_process, "qdrant": _qdrant}
+STORES: dict[str, Callable[[], VectorStore]] = {
+    "process": _in_process,
+    "qdrant": _qdrant,
+}
+PACKAGES = {"qdrant": "qdrant_client", "milvus": "milvus_lite"}
 
 
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest) -> VectorStore:
-    if request.param == "qdrant" and find_spec("qdrant_client") is None:
-        pytest.fail("qdrant-client is not installed: requirements-dev.lock has it")
-    return STORES[request.param]()
+@contextmanager
+def _milvus(folder: Path) -> Iterator[VectorStore]:
+    from milvus_lite.server_manager import server_manager_instance as servers
+    from pymilvus import MilvusClient
+
+    from checkpoints.vectors.milvus import Milvus
+
+    file = str(folder / "local.db")
+    yield Milvus(MilvusClient(file), model="tiny", address="local")
+    servers.release_server(file)
+
+
+@pytest.fixture(params=[*STORES, "milvus"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
+    package = PACKAGES.get(request.param)
+    if package and find_spec(package) is None:
+        pytest.fail(f"{package} is not installed: requirements-dev.lock has it")
+    if request.param == "milvus":
+        with _milvus(tmp_path) as made:
+            yield made
+    else:
+        yield STORES[request.param]()
 
 
 def direction(*numbers: float) -> bytes:
@@ -106,6 +129,25 @@ def test_a_search_keeps_to_its_workspace_owners_and_kinds(store: VectorStore) ->
     assert hits(kinds=set()) == set()
     store.remove(here, [foreign.id])
     assert store.revisions(elsewhere) == {foreign.id: 1}, "of another workspace"
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        'agent:a" or workspace != "',
+        "agent:a' or 1 == 1 or owner == '",
+        "agent:back\\slash",
+        "agent:{a}%$",
+        "agent:übergrößé 🙂",
+        "agent:" + "é" * 250,
+    ],
+)
+def test_an_owner_is_a_text_and_no_part_of_a_filter(store: VectorStore, owner: str) -> None:
+    here, same = uuid4(), direction(1, 0)
+    own, other = entry(here, same, owner), entry(here, same, "agent:b")
+    store.put([own, other])
+    (hit,) = store.search(Search(here, same, k=5, owners={owner}))
+    assert hit.id == own.id
 
 
 def test_an_empty_store_finds_nothing(store: VectorStore) -> None:

@@ -133,14 +133,18 @@ def test_a_store_is_filled_and_compared_by_command(
 def test_a_store_that_does_not_answer_is_named(server: Embeddings, cast: Cast) -> None:
     with pytest.raises(CommandError, match="Qdrant does not answer"):
         command("--fill", "qdrant:http://127.0.0.1:1")
-    with pytest.raises(CommandError, match="is empty, or qdrant"):
+    with pytest.raises(CommandError, match="Milvus does not answer"):
         command("--fill", "milvus:http://127.0.0.1:1")
+    with pytest.raises(CommandError, match="is empty, qdrant"):
+        command("--fill", "weaviate:http://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
     ("text", "key", "why"),
     [
-        ("chroma:http://127.0.0.1", "", "is empty, or qdrant"),
+        ("chroma:http://127.0.0.1", "", "is empty, qdrant"),
+        ("milvus:ftp://127.0.0.1", "", "must be http"),
+        ("milvus:http://169.254.169.254", "", "not an address"),
         ("qdrant:ftp://127.0.0.1", "", "must be http"),
         ("qdrant:http://169.254.169.254", "", "not an address"),
         ("qdrant:http://user:word@127.0.0.1", "", "must not carry"),
