@@ -33,7 +33,7 @@ READY_SECONDS = 40.0
 
 @contextmanager
 def moto() -> Iterator[str]:
-    """The address of a server that plays S3; what is put into it goes with the process."""
+    """The address of a server that plays S3; all of a process have the same buckets."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

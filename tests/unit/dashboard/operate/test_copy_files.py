@@ -15,11 +15,12 @@ import pytest
 
 from tests.faults.embedded.helpers import ROOT, clean_environment
 from tests.support import buckets
-from tests.support.buckets import BUCKET, FaultyServer
+from tests.support.buckets import FaultyServer
 
 pytestmark = [pytest.mark.requirement("E04"), pytest.mark.slow]
 
 FILES = 30
+BUCKET = "gatepost-copies"  # its own: all servers of moto in a process have the same buckets
 
 
 def folder_with_files(data: Path) -> dict[str, bytes]:
